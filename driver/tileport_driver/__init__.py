@@ -1,0 +1,1 @@
+"""The driver: one attempt at one operator, from a fresh checkout to an outcome. READ FIRST: attempt.py."""

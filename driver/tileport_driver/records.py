@@ -1,0 +1,238 @@
+"""The frozen records at the driver's seams, in the order of the flow. Each cannot contradict itself.
+
+They are written as JSON into the attempt's folder and validated when read back (`store.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Discriminator
+
+EngineName = Literal["scripted", "anthropic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortRequest:
+    """What one attempt is asked to do."""
+
+    repository: str
+    """Path of the target git repository on this machine."""
+    operator: str
+    base_commit: str
+    """The commit whose tree is ported and judged, 40 hex digits."""
+    reference_hash: str
+    """SHA-256 of the reference module at that commit: with repository and operator, what a request is."""
+    engine: EngineName
+    script: str | None = None
+    """Folder of the scripted conversation; only for the scripted engine."""
+    attempt: int = 1
+    """1 or 2."""
+    keep: bool = False
+    """Keep the work trees after the attempt, for a person to look at."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """One thing taken out of the agent's tree."""
+
+    path: str
+    what: Literal["file", "lines", "build product"]
+    why: str
+    removed: tuple[str, ...] = ()
+    """For `lines`: the removed lines as they stood."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCheckout:
+    """The tree the agent was given: one commit, no remotes, the existing port gone."""
+
+    operator: str
+    base_commit: str
+    base_tree: str
+    """Tree hash of the base commit."""
+    agent_tree: str
+    """Tree hash of the agent's only commit; the patch is taken against it."""
+    hidden: tuple[Hidden, ...]
+    allowed: tuple[str, ...]
+    """The six paths a patch may touch."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the API reported them, summed over a conversation; our own arithmetic adds nothing."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRun:
+    """How the agent's container ended. `summary` is the agent's own word and nothing is decided by it."""
+
+    status: Literal["finished", "failed", "timed out"]
+    exit_code: int | None
+    """None when the container had to be killed."""
+    seconds: float
+    turns: int
+    usage: Usage
+    summary: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """What the agent left, as a diff of bytes against the agent's base tree (`patch.diff`)."""
+
+    base_tree: str
+    result_tree: str
+    files: tuple[str, ...]
+    bytes: int
+    sha256: str
+    ignored: tuple[str, ...]
+    """Files the tree holds that git ignores and the patch therefore lacks; at most 100, for the report."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+GateName = Literal["policy", "apply", "build", "tile-ir", "correctness", "performance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """The gate ran and holds."""
+
+    gate: GateName
+    evidence: tuple[str, ...]
+    """What was found, one sentence each, facts only."""
+    files: tuple[str, ...] = ()
+    """Evidence files, relative to the attempt's folder."""
+    seconds: float = 0.0
+    verdict: Literal["passed"] = "passed"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The gate ran and does not hold."""
+
+    gate: GateName
+    reasons: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    seconds: float = 0.0
+    verdict: Literal["failed"] = "failed"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRun:
+    """The gate could not run, or an earlier one failed."""
+
+    gate: GateName
+    why: str
+    how: str
+    """What a person runs, and where, to have it run."""
+    verdict: Literal["not run"] = "not run"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+Gate = Annotated[Passed | Failed | NotRun, Discriminator("verdict")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """Every gate passed."""
+
+    gates: tuple[Gate, ...]
+    verdict: Literal["accepted"] = "accepted"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A gate failed."""
+
+    gates: tuple[Gate, ...]
+    verdict: Literal["rejected"] = "rejected"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inconclusive:
+    """No gate failed, and at least one could not run."""
+
+    gates: tuple[Gate, ...]
+    verdict: Literal["inconclusive"] = "inconclusive"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+Acceptance = Annotated[Accepted | Rejected | Inconclusive, Discriminator("verdict")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """The port as delivered into the target repository: one branch with one commit."""
+
+    branch: str
+    commit: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ported:
+    """Accepted and delivered."""
+
+    delivery: Delivery
+    kind: Literal["ported"] = "ported"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproved:
+    """Delivered as a draft: nothing failed, and what could not run is named. Costs no attempt."""
+
+    delivery: Delivery
+    missing: tuple[NotRun, ...]
+    kind: Literal["unproved"] = "unproved"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPorted:
+    """The agent or its patch failed; nothing was delivered."""
+
+    reasons: tuple[str, ...]
+    kind: Literal["not ported"] = "not ported"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The request itself is wrong; no attempt was made."""
+
+    reason: str
+    kind: Literal["refused"] = "refused"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineryFailed:
+    """Our machinery failed; the attempt is not spent and can be resumed."""
+
+    reason: str
+    kind: Literal["failed"] = "failed"
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+Outcome = Annotated[
+    Ported | Unproved | NotPorted | Refused | MachineryFailed, Discriminator("kind")
+]
+
+EXIT_CODES: dict[str, int] = {"ported": 0, "not ported": 10, "unproved": 11, "refused": 12, "failed": 13}
+"""Exit status of `tileport port` by the outcome's kind; 2 stays the usage error."""

@@ -1,0 +1,1 @@
+"""The skill: what an agent runs, and what the driver judges with: capture, emit, compare, measure."""

@@ -1,0 +1,158 @@
+"""The operators of a TileGym checkout, read from its sources without importing any of them.
+
+An operator is a reference module under `ops/cutile` that defines `@ct.kernel` functions and registers itself
+under one or more dispatch names; those names are its aliases. Nothing here is hard-coded per operator.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tileport_skill.errors import RequestError
+
+REFERENCE_BACKEND = "cutile"
+PORT_BACKEND = "cutile-rs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One reference module. All paths are relative to the checkout's root and use forward slashes."""
+
+    name: str
+    """The module's own name, `silu_and_mul`; for a module in a sub-package still its last part, `gelu`."""
+    aliases: tuple[str, ...]
+    """The names TileGym dispatches it under, sorted; `get_swiglu` for `swiglu`."""
+    reference: str
+    """The reference module's path, `src/tilegym/ops/cutile/silu_and_mul.py`."""
+    kernels: tuple[str, ...]
+    """The `@ct.kernel` functions of the module, in source order."""
+    tests: tuple[str, ...]
+    """Test files that exercise it, sorted; empty for a wheel, which ships none."""
+    ported: bool
+    """Whether the checkout already holds a cuTile Rust port of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Where the parts of a TileGym checkout lie, relative to `root`; a repository and a wheel differ here only."""
+
+    root: Path
+    package: str
+    """`src/tilegym` in a repository, `tilegym` in an unpacked wheel."""
+
+    @property
+    def reference_dir(self) -> Path:
+        return self.root / self.package / "ops" / "cutile"
+
+    @property
+    def port_dir(self) -> Path:
+        return self.root / self.package / "ops" / "cutile_rs"
+
+
+def open_checkout(root: Path) -> Checkout:
+    """Raises `RequestError` if `root` is not a TileGym checkout: one with `ops/cutile` and `ops/cutile_rs`."""
+    for package in ("src/tilegym", "tilegym"):
+        checkout = Checkout(root, package)
+        if checkout.reference_dir.is_dir() and checkout.port_dir.is_dir():
+            return checkout
+    raise RequestError(
+        f"{root} is not a TileGym checkout: neither src/tilegym/ops nor tilegym/ops holds both cutile/ and "
+        "cutile_rs/. Give the root of a TileGym repository with --repo."
+    )
+
+
+def read_operators(checkout: Checkout) -> tuple[Operator, ...]:
+    """Every operator of the checkout, sorted by name."""
+    found = []
+    tests = _read_tests(checkout)
+    for path in sorted(checkout.reference_dir.rglob("*.py")):
+        kernels, aliases = _kernels_and_names(path)
+        if not kernels or not aliases:
+            continue
+        name = path.stem
+        found.append(
+            Operator(
+                name=name,
+                aliases=tuple(sorted(aliases)),
+                reference=path.relative_to(checkout.root).as_posix(),
+                kernels=tuple(kernels),
+                tests=_tests_of(name, aliases, tests),
+                ported=(checkout.port_dir / f"{name}.py").is_file(),
+            )
+        )
+    return tuple(sorted(found, key=lambda operator: operator.name))
+
+
+def find_operator(operators: tuple[Operator, ...], spelling: str) -> Operator:
+    """The one operator `spelling` names, without regard to case, `_` and `-`.
+
+    Raises `RequestError` naming the nearest names if none matches, or all that match if several do.
+    """
+    wanted = _key(spelling)
+    by_name = [operator for operator in operators if _key(operator.name) == wanted]
+    matches = by_name or [o for o in operators if wanted in map(_key, o.aliases)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(operator.name for operator in matches)
+        raise RequestError(f"{spelling!r} names more than one operator: {names}. Use one of these names.")
+    spellings = {_key(n): o.name for o in operators for n in (*o.aliases, o.name)}
+    near = dict.fromkeys(spellings[k] for k in difflib.get_close_matches(wanted, spellings, n=5, cutoff=0.5))
+    hint = f" The nearest: {', '.join(near)}." if near else ""
+    raise RequestError(f"No operator is named {spelling!r}.{hint} `tileport ops` lists them all.")
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def _kernels_and_names(path: Path) -> tuple[list[str], set[str]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    kernels, names = [], set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for decorator in node.decorator_list:
+            text = ast.unparse(decorator)
+            if re.match(r"(ct|cuda\.tile)\.kernel\b", text):
+                kernels.append(node.name)
+            elif text.startswith("register_impl(") and _backend_of(decorator) == REFERENCE_BACKEND:
+                names |= _first_string(decorator)
+    return kernels, names
+
+
+def _backend_of(decorator: ast.expr) -> str | None:
+    if not isinstance(decorator, ast.Call):
+        return None
+    for keyword in decorator.keywords:
+        if keyword.arg == "backend" and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    if len(decorator.args) > 1 and isinstance(decorator.args[1], ast.Constant):
+        return str(decorator.args[1].value)
+    return None
+
+
+def _first_string(decorator: ast.expr) -> set[str]:
+    if isinstance(decorator, ast.Call) and decorator.args and isinstance(decorator.args[0], ast.Constant):
+        return {str(decorator.args[0].value)}
+    return set()
+
+
+def _read_tests(checkout: Checkout) -> dict[str, set[str]]:
+    """Test files by path, with the identifiers each mentions: a test names the operator it calls."""
+    folder = checkout.root / "tests" / "ops"
+    return {
+        path.relative_to(checkout.root).as_posix(): set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        for path in sorted(folder.rglob("test_*.py"))
+    }
+
+
+def _tests_of(name: str, aliases: set[str], tests: dict[str, set[str]]) -> tuple[str, ...]:
+    """Files named after the operator, else every file that mentions one of its names."""
+    named = [path for path in tests if Path(path).stem == f"test_{name}"]
+    mentioning = [path for path, words in tests.items() if words & {name, *aliases}]
+    return tuple(sorted({*named, *mentioning} if named else set(mentioning)))
