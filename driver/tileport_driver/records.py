@@ -230,9 +230,7 @@ class MachineryFailed:
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
-Outcome = Annotated[
-    Ported | Unproved | NotPorted | Refused | MachineryFailed, Discriminator("kind")
-]
+Outcome = Annotated[Ported | Unproved | NotPorted | Refused | MachineryFailed, Discriminator("kind")]
 
 EXIT_CODES: dict[str, int] = {"ported": 0, "not ported": 10, "unproved": 11, "refused": 12, "failed": 13}
 """Exit status of `tileport port` by the outcome's kind; 2 stays the usage error."""
