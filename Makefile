@@ -1,0 +1,32 @@
+# `make demo` and `make test` set up whatever is missing; the other targets are for people who work on Tileport.
+.PHONY: demo test check setup lock soak bench mutants clean
+
+demo: setup
+	@.venv/bin/tileport demo
+
+test: check
+	@.venv/bin/pytest -q -m "not soak"
+
+check: setup
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check -q .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+
+setup:
+	@driver/setup.sh
+
+soak: setup
+	@.venv/bin/pytest -q -m soak
+
+bench: setup
+	@.venv/bin/python -m tests.bench
+
+lock: setup
+	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml --group dev \
+	    --override containers/overrides.txt --generate-hashes --custom-compile-command "make lock" -o requirements.lock
+	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 containers/toolchain.in -c requirements.lock \
+	    --override containers/overrides.txt --generate-hashes --custom-compile-command "make lock" -o containers/toolchain.lock
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

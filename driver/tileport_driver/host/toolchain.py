@@ -1,0 +1,171 @@
+"""The toolchain: one read-only folder per content, mounted at /toolchain into both images.
+
+Rust, the crates TileGym pins (vendored), Python packages with the CUDA wheels, a cargo target with every dependency
+compiled, and the emitter. Made once per content under the cache; a half-made one is never seen under its name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+from uv import find_uv_bin
+
+from tileport_driver.container import run_to_end
+from tileport_driver.host.paths import cache_dir, containers_dir, repository_root
+from tileport_driver.host.rust import RustToolchain, ensure_rust
+from tileport_driver.host.versions import Versions
+from tileport_skill.errors import MachineryError
+
+_FREE_GIB_NEEDED = 12
+_BUILD_SECONDS = 1800
+# The seed first: its target folder must look as TileGym's own crate would leave it.
+_BUILD_SCRIPT = """
+set -e
+cargo build --release --locked --manifest-path /toolchain/src/seed/Cargo.toml --target-dir /toolchain/target
+cargo build --release --locked --manifest-path /toolchain/src/emitter/Cargo.toml --target-dir /tmp/emitter
+install -D /tmp/emitter/release/tileport-emitter /toolchain/bin/tileport-emitter
+rm -f /toolchain/target/release/libcutile_kernels.so /toolchain/target/release/deps/libcutile_kernels*
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A finished toolchain folder."""
+
+    path: Path
+
+    @property
+    def emitter(self) -> Path:
+        return self.path / "bin" / "tileport-emitter"
+
+
+def ensure_toolchain(
+    client: docker.DockerClient, base_image: str, versions: Versions, say: Callable[[str], None]
+) -> Toolchain:
+    """The toolchain for these versions, made if it is missing. Raises `MachineryError` saying what is needed."""
+    rust = ensure_rust(versions.rust_minimum, cache_dir())
+    folder = cache_dir() / "toolchains"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _key(rust, base_image)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.is_dir():
+            _require_disk(folder)
+            part = folder / "part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            _make(part, client, base_image, rust, versions, say)
+            part.rename(path)
+    return Toolchain(path)
+
+
+def _make(
+    part: Path,
+    client: docker.DockerClient,
+    base_image: str,
+    rust: RustToolchain,
+    versions: Versions,
+    say: Callable[[str], None],
+) -> None:
+    say("toolchain: Python packages and CUDA wheels")
+    _install_python(part / "python", versions)
+    say("toolchain: Rust and vendored crates")
+    _copy_rust(rust, part / "rust")
+    for name, source in _crates().items():
+        shutil.copytree(source, part / "src" / name, ignore=shutil.ignore_patterns("target"))
+    _vendor(rust, part)
+    say("toolchain: compiling the crates (two to four minutes, once)")
+    finished = run_to_end(
+        client,
+        image=base_image,
+        name=f"tileport-toolchain-{os.getpid()}",
+        command=["bash", "-c", _BUILD_SCRIPT],
+        writable={part: "/toolchain"},
+        seconds=_BUILD_SECONDS,
+    )
+    if finished.exit_code != 0:
+        raise MachineryError("the toolchain's crates did not compile:\n" + finished.last_lines(30))
+
+
+def _install_python(target: Path, versions: Versions) -> None:
+    command = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--only-binary=:all:",
+    ]
+    command += [
+        "--python-version",
+        versions.python,
+        "--python-platform",
+        f"{platform.machine()}-manylinux_2_28",
+    ]
+    command += ["--target", str(target), "-r", str(containers_dir() / "toolchain.lock")]
+    _run(command, "installing the toolchain's Python packages")
+
+
+def _copy_rust(rust: RustToolchain, target: Path) -> None:
+    """Compiler, cargo and standard library; no documentation, no other tools."""
+    (target / "bin").mkdir(parents=True)
+    for name in ("cargo", "rustc", "rustdoc", "rustfmt"):
+        if (rust.sysroot / "bin" / name).exists():
+            shutil.copy2(rust.sysroot / "bin" / name, target / "bin" / name)
+    shutil.copytree(rust.sysroot / "lib", target / "lib", symlinks=True)
+
+
+def _vendor(rust: RustToolchain, part: Path) -> None:
+    seed, emitter = part / "src/seed/Cargo.toml", part / "src/emitter/Cargo.toml"
+    command = [
+        str(rust.cargo),
+        "vendor",
+        "--quiet",
+        "--locked",
+        "--versioned-dirs",
+        "--manifest-path",
+        str(seed),
+    ]
+    command += ["--sync", str(emitter), str(part / "vendor")]
+    _run(command, "downloading the Rust crates", rust.environment(cache_dir() / "cargo"))
+
+
+def _run(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        words = "\n".join(done.stderr.strip().splitlines()[-8:])
+        raise MachineryError(f"{what} failed; is the package registry reachable and enough disk free?\n{words}")
+
+
+def _crates() -> dict[str, Path]:
+    return {"seed": containers_dir() / "seed", "emitter": repository_root() / "skill" / "emitter"}
+
+
+def _key(rust: RustToolchain, base_image: str) -> str:
+    digest = hashlib.sha256(f"{rust.version}\0{base_image}\0{_BUILD_SCRIPT}".encode())
+    for name in ("toolchain.lock", "versions.toml"):
+        digest.update((containers_dir() / name).read_bytes())
+    for folder in _crates().values():
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "target" not in path.relative_to(folder).parts:
+                digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _require_disk(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free / 2**30
+    if free < _FREE_GIB_NEEDED:
+        raise MachineryError(
+            f"{folder} has {free:.1f} GiB free; the toolchain needs {_FREE_GIB_NEEDED}. Free some, or set "
+            "TILEPORT_CACHE to a folder on a larger disk."
+        )

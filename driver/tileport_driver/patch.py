@@ -1,0 +1,136 @@
+"""The agent's tree -> a patch of bytes, and the policy it must obey.
+
+git never runs in the agent's repository: a trusted bare repository reads the agent's files with the agent's own
+`.git` moved out of sight, so hooks, filters, monitors and hidden index flags of the agent's making do nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tileport_driver.git import TrustedRepository, open_trusted
+from tileport_driver.records import AgentCheckout, Patch
+from tileport_skill.errors import MachineryError
+
+MAX_BYTES = 2_000_000
+MAX_LISTED = 100
+_DIFF = (
+    "diff",
+    "--cached",
+    "--binary",
+    "--full-index",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-renames",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One path of the patch, as `git diff --raw` tells it. Modes are git's, six octal digits."""
+
+    path: str
+    old_mode: str
+    new_mode: str
+    status: str
+    """A, M, D or T."""
+
+
+def capture(
+    record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path
+) -> tuple[Patch, tuple[Change, ...], bytes]:
+    """What the agent left, against what it was given. `aside` receives the agent's `.git`, wherever it was."""
+    _set_aside(tree / ".git", aside)
+    trusted = open_trusted(trusted_dir, tree)
+    trusted.run("read-tree", record.agent_tree)
+    result_tree = trusted.write_tree()
+    diff = trusted.run(*_DIFF, record.agent_tree)
+    changes = _changes(trusted, record.agent_tree)
+    patch = Patch(
+        base_tree=record.agent_tree,
+        result_tree=result_tree,
+        files=tuple(change.path for change in changes),
+        bytes=len(diff),
+        sha256=hashlib.sha256(diff).hexdigest(),
+        ignored=_ignored(trusted),
+    )
+    return patch, changes, diff
+
+
+def violations(changes: tuple[Change, ...], allowed: tuple[str, ...], size: int) -> tuple[str, ...]:
+    """Why the patch may not be judged, each naming path and rule; empty when it may. Pure."""
+    found = []
+    if not changes:
+        found.append("The patch is empty: the agent changed nothing.")
+    if size > MAX_BYTES:
+        found.append(f"The patch has {size:,} bytes; the rule is at most {MAX_BYTES:,}.")
+    folded = {path.casefold(): path for path in allowed}
+    for change in changes:
+        rule = _broken_rule(change, set(allowed), folded)
+        if rule:
+            found.append(f"{_printable(change.path)}: {rule}")
+    return tuple(found)
+
+
+def apply(trusted: TrustedRepository, patch: Patch, diff: bytes) -> None:
+    """Applies `diff` to the clean tree and its index, and holds the result against what the agent left.
+
+    Raises `MachineryError` if the tree comes out otherwise: then the diff does not say what the agent did.
+    """
+    trusted.run("apply", "--index", "--whitespace=nowarn", "-", stdin=diff)
+    result = trusted.run("write-tree").decode().strip()
+    if result != patch.result_tree:
+        raise MachineryError(f"applying the patch gave tree {result}, the agent left {patch.result_tree}.")
+
+
+def _broken_rule(change: Change, allowed: set[str], folded: dict[str, str]) -> str | None:
+    if change.new_mode == "120000" or change.old_mode == "120000":
+        return "symbolic links may not be touched."
+    if change.new_mode == "160000":
+        return "submodules and nested repositories are not allowed; their files would be lost."
+    if ".." in change.path.split("/") or change.path.startswith("/"):
+        return "the path leaves the repository."
+    if change.path not in allowed:
+        other = folded.get(change.path.casefold())
+        if other:
+            return f"differs from {other} in case only."
+        return "not one of the six files of a port."
+    if change.status == "D":
+        return "a port may not delete its files."
+    if change.new_mode != "100644":
+        return f"file mode {change.new_mode}; a port's files are plain (100644)."
+    return None
+
+
+def _set_aside(dot_git: Path, aside: Path) -> None:
+    if not (dot_git.exists() or dot_git.is_symlink()):
+        return
+    aside.mkdir(parents=True, exist_ok=True)
+    target = aside / "agent.git"
+    if target.exists() or target.is_symlink():
+        raise MachineryError(f"{target} is already there; remove it and resume the attempt.")
+    dot_git.rename(target)
+
+
+def _changes(trusted: TrustedRepository, base: str) -> tuple[Change, ...]:
+    words = trusted.run("diff", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base).split(b"\0")
+    changes = []
+    for header, path in zip(words[::2], words[1::2], strict=False):
+        old_mode, new_mode, _, _, status = header.decode().lstrip(":").split(" ")
+        name = path.decode("utf-8", errors="surrogateescape")
+        changes.append(Change(path=name, old_mode=old_mode, new_mode=new_mode, status=status))
+    return tuple(changes)
+
+
+def _ignored(trusted: TrustedRepository) -> tuple[str, ...]:
+    """Ignored files of the tree, folders summed up as one line."""
+    listed = trusted.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory").split(b"\0")
+    names = [_printable(name.decode("utf-8", errors="surrogateescape")) for name in listed if name]
+    return tuple(names[:MAX_LISTED])
+
+
+def _printable(path: str) -> str:
+    return path.encode("utf-8", errors="backslashreplace").decode() if path.isprintable() else ascii(path)
