@@ -7,11 +7,11 @@ git never runs in the agent's repository: a trusted bare repository reads the ag
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, cast
 
 from tileport_driver.git import TrustedRepository, open_trusted
-from tileport_driver.records import AgentCheckout, Patch
+from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
 
 MAX_BYTES = 2_000_000
@@ -28,47 +28,33 @@ _DIFF = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One path of the patch, as `git diff --raw` tells it. Modes are git's, six octal digits."""
-
-    path: str
-    old_mode: str
-    new_mode: str
-    status: str
-    """A, M, D or T."""
-
-
-def capture(
-    record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path
-) -> tuple[Patch, tuple[Change, ...], bytes]:
+def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -> tuple[Patch, bytes]:
     """What the agent left, against what it was given. `aside` receives the agent's `.git`, wherever it was."""
     _set_aside(tree / ".git", aside)
     trusted = open_trusted(trusted_dir, tree)
     trusted.run("read-tree", record.agent_tree)
     result_tree = trusted.write_tree()
     diff = trusted.run(*_DIFF, record.agent_tree)
-    changes = _changes(trusted, record.agent_tree)
     patch = Patch(
         base_tree=record.agent_tree,
         result_tree=result_tree,
-        files=tuple(change.path for change in changes),
+        changes=_changes(trusted, record.agent_tree),
         bytes=len(diff),
         sha256=hashlib.sha256(diff).hexdigest(),
         ignored=_ignored(trusted),
     )
-    return patch, changes, diff
+    return patch, diff
 
 
-def violations(changes: tuple[Change, ...], allowed: tuple[str, ...], size: int) -> tuple[str, ...]:
+def violations(patch: Patch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Why the patch may not be judged, each naming path and rule; empty when it may. Pure."""
     found = []
-    if not changes:
+    if not patch.changes:
         found.append("The patch is empty: the agent changed nothing.")
-    if size > MAX_BYTES:
-        found.append(f"The patch has {size:,} bytes; the rule is at most {MAX_BYTES:,}.")
+    if patch.bytes > MAX_BYTES:
+        found.append(f"The patch has {patch.bytes:,} bytes; the rule is at most {MAX_BYTES:,}.")
     folded = {path.casefold(): path for path in allowed}
-    for change in changes:
+    for change in patch.changes:
         rule = _broken_rule(change, set(allowed), folded)
         if rule:
             found.append(f"{_printable(change.path)}: {rule}")
@@ -121,7 +107,8 @@ def _changes(trusted: TrustedRepository, base: str) -> tuple[Change, ...]:
     for header, path in zip(words[::2], words[1::2], strict=False):
         old_mode, new_mode, _, _, status = header.decode().lstrip(":").split(" ")
         name = path.decode("utf-8", errors="surrogateescape")
-        changes.append(Change(path=name, old_mode=old_mode, new_mode=new_mode, status=status))
+        kind = cast(Literal["A", "M", "D", "T"], status[0])
+        changes.append(Change(path=name, old_mode=old_mode, new_mode=new_mode, status=kind))
     return tuple(changes)
 
 

@@ -88,17 +88,33 @@ class AgentRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One path of the patch, as `git diff --raw` tells it. Modes are git's, six octal digits."""
+
+    path: str
+    old_mode: str
+    new_mode: str
+    status: Literal["A", "M", "D", "T"]
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
     """What the agent left, as a diff of bytes against the agent's base tree (`patch.diff`)."""
 
     base_tree: str
     result_tree: str
-    files: tuple[str, ...]
+    changes: tuple[Change, ...]
     bytes: int
     sha256: str
     ignored: tuple[str, ...]
     """Files the tree holds that git ignores and the patch therefore lacks; at most 100, for the report."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths the patch touches."""
+        return tuple(change.path for change in self.changes)
 
 
 GateName = Literal["policy", "apply", "build", "tile-ir", "correctness", "performance"]

@@ -1,0 +1,167 @@
+"""A patch -> gates, from the base tree and the patch alone; the agent's tree and words are not read here.
+
+The order is the design's: what costs nothing first. Once a gate fails the later ones are `NotRun`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+from pydantic import TypeAdapter, ValidationError
+
+from tileport_driver.checkout import clean_tree
+from tileport_driver.container import (
+    ContainerSpec,
+    Finished,
+    Limits,
+    give_to_container_user,
+    remove,
+    start_or_adopt,
+    wait,
+)
+from tileport_driver.git import GitError
+from tileport_driver.host.toolchain import Toolchain
+from tileport_driver.outcome import accept
+from tileport_driver.patch import apply, violations
+from tileport_driver.records import Acceptance, AgentCheckout, Failed, Gate, GateName, NotRun, Passed, Patch
+from tileport_driver.store import AttemptFolder
+from tileport_skill.errors import MachineryError
+from tileport_skill.judge.findings import Build, Findings, TileIr
+
+_LIMITS = Limits(seconds=2400.0)
+_GATES: tuple[GateName, ...] = ("policy", "apply", "build", "tile-ir", "correctness", "performance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """What judging needs of this host."""
+
+    client: docker.DockerClient
+    image: str
+    toolchain: Toolchain
+    archs: tuple[str, ...]
+    tick: Callable[[str], None]
+    stop: Callable[[], bool]
+
+
+def judge(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> Acceptance:
+    """Runs every gate that can run here, in order, and sums them up."""
+    gates: list[Gate] = [_policy(record, patch)]
+    tree = attempt.work / "judge"
+    if isinstance(gates[-1], Passed):
+        gates.append(_apply(attempt, record, patch, tree))
+    if isinstance(gates[-1], Passed):
+        gates += _inside(judge, attempt, record, tree)
+    gates += _gpu_gates(record, failed=isinstance(gates[-1], Failed))
+    done = {gate.gate for gate in gates}
+    gates += [_after_failure(name) for name in _GATES if name not in done]
+    return accept(tuple(sorted(gates, key=lambda gate: _GATES.index(gate.gate))))
+
+
+def _policy(record: AgentCheckout, patch: Patch) -> Gate:
+    broken = violations(patch, record.allowed)
+    if broken:
+        return Failed(gate="policy", reasons=broken, files=("patch.diff",))
+    evidence = f"All {len(patch.files)} paths of the patch are among the six a port may touch; plain files, {patch.bytes:,} bytes."
+    return Passed(gate="policy", evidence=(evidence,), files=("patch.diff",))
+
+
+def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Path) -> Gate:
+    started = time.monotonic()
+    trusted = clean_tree(record, attempt.trusted, tree)
+    try:
+        apply(trusted, patch, attempt.diff.read_bytes())
+    except GitError as refusal:
+        return Failed(gate="apply", reasons=(f"git refused the patch: {refusal}",), files=("patch.diff",))
+    evidence = (
+        f"Applied to a fresh tree of {record.base_commit[:12]} with the port hidden ({record.agent_tree[:12]}).",
+        f"The tree that results is the tree the agent left: {patch.result_tree}.",
+    )
+    return Passed(gate="apply", evidence=evidence, seconds=time.monotonic() - started)
+
+
+def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: Path) -> list[Gate]:
+    """The gates that run in the acceptance container."""
+    attempt.evidence.mkdir(exist_ok=True)
+    for folder in (tree, attempt.evidence):
+        give_to_container_user(folder)
+    spec = ContainerSpec(
+        name=f"tileport-{attempt.id}-acceptance",
+        image=judge.image,
+        attempt=attempt.id,
+        command=("--checkout", "/work", "--operator", record.operator, "--out", "/evidence", "--arch", *judge.archs),
+        writable={tree: "/work", attempt.evidence: "/evidence"},
+        readable={judge.toolchain.path: "/toolchain"},
+        limits=_LIMITS,
+    )
+    try:
+        container = start_or_adopt(judge.client, spec)
+        finished = wait(container, spec.limits, tick=lambda: judge.tick(_last_stage(attempt.evidence)), stop=judge.stop)
+    finally:
+        remove(judge.client, spec.name)
+    findings = _read_findings(attempt.evidence, finished)
+    gates: list[Gate] = [_build_gate(findings.build)]
+    if findings.tile_ir is not None:
+        gates.append(_tile_ir_gate(findings.tile_ir))
+    return gates
+
+
+def _read_findings(evidence: Path, finished: Finished) -> Findings:
+    """Without findings the judging itself broke down, which is ours: no verdict about the port follows from it."""
+    path = evidence / "findings.json"
+    if finished.exit_code != 0 or not path.is_file():
+        why = "ran out of memory" if finished.out_of_memory else "ran out of time" if finished.exit_code is None else "broke down"
+        raise MachineryError(f"the acceptance container {why}:\n{finished.last_lines(12)}")
+    try:
+        return TypeAdapter(Findings).validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise MachineryError(f"{path} does not read as findings: {error.errors()[0]['msg']}") from error
+
+
+def _build_gate(build: Build) -> Gate:
+    files = ("evidence/build.log",)
+    if not build.ok:
+        return Failed(gate="build", reasons=(f"{build.command} failed:\n{build.excerpt}",), files=files, seconds=build.seconds)
+    evidence = f"{build.command} succeeded; the library's SHA-256 is {build.library_sha256}."
+    return Passed(gate="build", evidence=(evidence,), files=files, seconds=build.seconds)
+
+
+def _tile_ir_gate(found: TileIr) -> Gate:
+    """Every specialisation must come out equal; unknown is never passed silently."""
+    files = ("evidence/findings.json",)
+    if found.problem is not None:
+        return Failed(gate="tile-ir", reasons=(found.problem,), files=files, seconds=found.seconds)
+    unequal = [row for row in found.rows if row.verdict != "equal"]
+    if unequal:
+        reasons = tuple(f"{row.title}: {row.verdict}. {row.text}" for row in unequal)
+        return Failed(gate="tile-ir", reasons=reasons, files=files, seconds=found.seconds)
+    if not found.rows:
+        reason = "The reference's tests launch nothing, so there is nothing to compare."
+        return Failed(gate="tile-ir", reasons=(reason,), files=files, seconds=found.seconds)
+    evidence = tuple(f"{row.title}: equal. {row.text}" for row in found.rows)
+    return Passed(gate="tile-ir", evidence=evidence, files=files, seconds=found.seconds)
+
+
+def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:
+    if failed:
+        return []
+    tests = next(path for path in reversed(record.allowed) if "test" in path)
+    why = "An NVIDIA GPU is needed, and this version of Tileport measures on none by itself."
+    run = f"git switch port/{record.operator} && DISABLE_FALLBACK=1 python -m pytest {tests} -k"
+    return [
+        NotRun(gate="correctness", why=why, how=f"On a machine with a GPU and TileGym: {run} 'test_op and (cutile_rs or cutile-rs)'"),
+        NotRun(gate="performance", why=why, how=f"On a machine with a GPU and TileGym: {run} 'test_perf and cutile' --junitxml=perf.xml"),
+    ]
+
+
+def _after_failure(name: GateName) -> NotRun:
+    return NotRun(gate=name, why="An earlier gate failed.", how="Mend that first; the gate runs by itself then.")
+
+
+def _last_stage(evidence: Path) -> str:
+    path = evidence / "stage"
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else "starting"

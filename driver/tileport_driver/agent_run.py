@@ -1,0 +1,199 @@
+"""One run of the agent's container: broker outside, agent inside, polled until it ends.
+
+A container that is found alive is adopted; one that died without saying how is our failure, not the agent's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import docker
+from pydantic import TypeAdapter, ValidationError
+
+from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.engines import LiveModel, Model, ScriptedModel
+from tileport_driver.broker.script import load_script
+from tileport_driver.broker.server import Broker
+from tileport_driver.container import (
+    ContainerSpec,
+    Finished,
+    Limits,
+    Stopped,
+    container_user,
+    give_to_container_user,
+    remove,
+    start_or_adopt,
+    wait,
+)
+from tileport_driver.host.toolchain import Toolchain
+from tileport_driver.progress import Progress
+from tileport_driver.records import AgentRun, PortRequest
+from tileport_driver.store import AttemptFolder
+from tileport_driver.task import task_text
+from tileport_skill.agent.report import REPORT_FILE, AgentReport
+from tileport_skill.agent.status import read_status
+from tileport_skill.agent.wire import TOKEN_VARIABLE
+from tileport_skill.errors import MachineryError, RequestError
+
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+LIVE_MODEL = "claude-opus-4-6"
+SCRIPTED_MODEL = "scripted"
+_INSIDE_SECONDS = 3600.0
+_LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
+_MAX_REPORT = 1_000_000
+_BUDGET = Budget(tokens=6_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHost:
+    """What running an agent needs of this host."""
+
+    client: docker.DockerClient
+    image: str
+    toolchain: Toolchain
+    progress: Progress
+    stop: Callable[[], bool]
+
+
+class ScriptMismatch(RequestError):
+    """The conversation left the script; the text says where."""
+
+
+def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
+    """Runs (or finds again) the agent's container on `tree` and waits for its end.
+
+    Raises `Stopped` when asked to stop, `ScriptMismatch`, and `MachineryError` for what is not the agent's doing.
+    """
+    request = attempt.request()
+    model, name = _model(request)
+    spec = _spec(host, attempt, tree, name)
+    broker = Broker(
+        socket_dir=attempt.sockets,
+        model=model,
+        token=_token(attempt),
+        budget=_BUDGET,
+        transcript=attempt.transcript,
+        uid=container_user(),
+    )
+    with broker:
+        container = start_or_adopt(host.client, spec)
+        try:
+            finished = wait(container, spec.limits, tick=lambda: _watch(host.progress, broker), stop=host.stop)
+        except Stopped:
+            remove(host.client, spec.name)
+            raise
+        divergence, failure = broker.divergence(), broker.failure()
+        turns, usage = broker.turns(), broker.usage()
+    _keep(attempt, finished)
+    remove(host.client, spec.name)
+    shutil.rmtree(attempt.sockets, ignore_errors=True)
+    if divergence:
+        raise ScriptMismatch(f"The script no longer fits the conversation. {divergence}")
+    if failure:
+        raise MachineryError(failure)
+    status, summary = _end(finished, _status_dir(attempt))
+    return AgentRun(
+        status=status,
+        exit_code=finished.exit_code,
+        seconds=finished.seconds,
+        turns=turns,
+        usage=usage,
+        summary=summary,
+    )
+
+
+def _model(request: PortRequest) -> tuple[Model, str]:
+    if request.engine == "scripted":
+        if request.script is None:
+            raise RequestError("the scripted engine needs a script: --script FOLDER")
+        return ScriptedModel(load_script(Path(request.script))), SCRIPTED_MODEL
+    key = os.environ.get(KEY_VARIABLE)
+    if not key:
+        raise RequestError(f"--live needs {KEY_VARIABLE} in the environment; it never enters the container.")
+    return LiveModel(key), LIVE_MODEL
+
+
+def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> ContainerSpec:
+    """Writes the task beside the status, and gives both to the container's user."""
+    status, task = _status_dir(attempt), attempt.path / "task"
+    for folder in (status, task):
+        folder.mkdir(exist_ok=True)
+    attempt.sockets.mkdir(parents=True, exist_ok=True)
+    (task / "task.md").write_text(task_text(attempt.checkout()), encoding="utf-8")
+    for folder in (tree, status):
+        give_to_container_user(folder)
+    return ContainerSpec(
+        name=f"tileport-{attempt.id}-agent",
+        image=host.image,
+        attempt=attempt.id,
+        command=(
+            *("--task", "/task/task.md", "--work", "/work", "--broker", "/run/broker", "--out", "/status"),
+            *("--model", model, "--seconds", str(_INSIDE_SECONDS)),
+        ),
+        writable={tree: "/work", status: "/status"},
+        readable={host.toolchain.path: "/toolchain", attempt.sockets: "/run/broker", task: "/task"},
+        environment={TOKEN_VARIABLE: _token(attempt)},
+        limits=_LIMITS,
+    )
+
+
+def _token(attempt: AttemptFolder) -> str:
+    """The attempt's own; kept, so that a restarted driver knows the agent it finds."""
+    path = attempt.path / "broker.token"
+    if not path.exists():
+        with contextlib.suppress(FileExistsError), os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+def _watch(progress: Progress, broker: Broker) -> None:
+    usage = broker.usage()
+    progress.say(broker.last_action(), tokens=usage.input_tokens + usage.output_tokens)
+
+
+def _keep(attempt: AttemptFolder, finished: Finished) -> None:
+    (attempt.path / "agent.log").write_text(finished.log, encoding="utf-8")
+
+
+def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed", "timed out"], str]:
+    """How the run ended and the agent's last words; both only for people, but for finished or not.
+
+    A process that was killed while its status still says `running` was ended by something that is neither the agent
+    nor its limits: a daemon that went away, a machine that restarted.
+    """
+    status = read_status(folder)
+    words = _last_words(folder)
+    if finished.exit_code is None:
+        return "timed out", f"it outlived its limit of {_LIMITS.seconds / 60:.0f} minutes"
+    if finished.out_of_memory:
+        return "failed", f"it used more than its {_LIMITS.memory / 2**30:.0f} GiB of memory"
+    if finished.exit_code == 0:
+        return "finished", words
+    if status is None or status.state in ("starting", "running"):
+        raise MachineryError(
+            f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "
+            f"Its last lines:\n{finished.last_lines(8)}"
+        )
+    return "failed", status.exit_reason or words or f"exit status {finished.exit_code}"
+
+
+def _last_words(folder: Path) -> str:
+    """Of `report.json`; the folder is writable from inside, so nothing but a small plain file is read."""
+    path = folder / REPORT_FILE
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_REPORT:
+            return ""
+        return TypeAdapter(AgentReport).validate_json(path.read_bytes()).summary
+    except (OSError, ValidationError):
+        return ""
+
+
+def _status_dir(attempt: AttemptFolder) -> Path:
+    return attempt.path / "status"

@@ -1,0 +1,188 @@
+"""READ FIRST: one attempt, from a request to an outcome, stage by stage.
+
+Each stage reads the records before it, does its work so that doing it again is harmless, and writes its own record.
+How far an attempt has come is kept by `durable.py`; what a stage found is kept in the attempt's folder (`store.py`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+
+from tileport_driver import checkout as checkouts
+from tileport_driver.acceptance import Judge, judge
+from tileport_driver.agent_run import AgentHost, run_agent
+from tileport_driver.deliver import deliver
+from tileport_driver.git import open_trusted
+from tileport_driver.host.engine import docker_engine
+from tileport_driver.host.images import ensure_base, ensure_role
+from tileport_driver.host.paths import containers_dir
+from tileport_driver.host.toolchain import Toolchain, ensure_toolchain
+from tileport_driver.host.versions import read_versions
+from tileport_driver.outcome import decide
+from tileport_driver.patch import capture
+from tileport_driver.progress import Progress, Stage
+from tileport_driver.records import AgentRun, Delivery, Rejected
+from tileport_driver.reporting import write_report
+from tileport_driver.store import AttemptFolder
+from tileport_skill.errors import MachineryError
+
+ARCHS = ("sm_90", "sm_100")
+"""Architectures every specialisation is compared for: Hopper and Blackwell."""
+_FREE_GIB_NEEDED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What this machine offers an attempt, opened once per process."""
+
+    client: docker.DockerClient
+    agent_image: str
+    acceptance_image: str
+    toolchain: Toolchain
+    progress: Progress
+    stop: Callable[[], bool]
+
+
+@contextmanager
+def open_host(progress: Progress, stop: Callable[[], bool]) -> Iterator[Host]:
+    """Docker, images and toolchain, made if they are missing. Raises `MachineryError` saying what is needed."""
+    versions = read_versions(containers_dir())
+    with docker_engine() as client:
+        base = ensure_base(client, versions, progress.say)
+        toolchain = ensure_toolchain(client, base, versions, progress.say)
+        yield Host(
+            client=client,
+            agent_image=ensure_role(client, base, "agent", progress.say),
+            acceptance_image=ensure_role(client, base, "acceptance", progress.say),
+            toolchain=toolchain,
+            progress=progress,
+            stop=stop,
+        )
+
+
+def prepare(attempt: AttemptFolder, host: Host) -> None:
+    """The agent's tree: one fresh commit of the base, no remotes, the existing port gone."""
+    host.progress.enter(Stage.PREPARING)
+    _require_disk(attempt.path)
+    request = attempt.request()
+    shutil.rmtree(attempt.work, ignore_errors=True)
+    attempt.work.mkdir()
+    record = checkouts.prepare(
+        Path(request.repository), request.base_commit, request.operator, attempt.trusted, _agent_tree(attempt)
+    )
+    attempt.write("checkout", record)
+
+
+def run(attempt: AttemptFolder, host: Host) -> None:
+    """The agent, in its container, until it ends, fails or outlives its limit."""
+    host.progress.enter(Stage.RUNNING)
+    if not _agent_tree(attempt).exists():
+        prepare(attempt, host)
+        host.progress.enter(Stage.RUNNING)
+    agent_host = AgentHost(
+        client=host.client,
+        image=host.agent_image,
+        toolchain=host.toolchain,
+        progress=host.progress,
+        stop=host.stop,
+    )
+    attempt.write("agent_run", run_agent(agent_host, attempt, _agent_tree(attempt)))
+
+
+def take_patch(attempt: AttemptFolder, host: Host) -> None:
+    """The diff, without running git in the agent's tree."""
+    host.progress.enter(Stage.CAPTURED)
+    if not _finished(attempt):
+        return
+    aside = attempt.work / "aside"
+    patch, diff = capture(attempt.checkout(), attempt.trusted, _agent_tree(attempt), aside)
+    attempt.diff.write_bytes(diff)
+    attempt.write("patch", patch)
+
+
+def check(attempt: AttemptFolder, host: Host) -> None:
+    """The gates, from base tree and patch alone."""
+    host.progress.enter(Stage.CHECKING)
+    patch = attempt.patch()
+    if patch is None:
+        return
+    seat = Judge(
+        client=host.client,
+        image=host.acceptance_image,
+        toolchain=host.toolchain,
+        archs=ARCHS,
+        tick=host.progress.say,
+        stop=host.stop,
+    )
+    attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
+
+
+def publish(attempt: AttemptFolder, host: Host) -> None:
+    """The outcome; and the branch, unless a gate failed."""
+    host.progress.enter(Stage.PUBLISHING)
+    run_record, acceptance = attempt.agent_run(), attempt.acceptance()
+    if run_record is None:
+        raise MachineryError("the agent's run left no record; resume the attempt.")
+    delivery = _deliver(attempt, run_record) if acceptance and not isinstance(acceptance, Rejected) else None
+    attempt.write("outcome", decide(run_record, acceptance, delivery))
+
+
+def report(attempt: AttemptFolder, host: Host) -> None:
+    """`report.md` and `report.html`; then the trees go, unless they are asked for."""
+    write_report(attempt)
+    if not attempt.request().keep:
+        shutil.rmtree(attempt.work, ignore_errors=True)
+    host.progress.enter(Stage.DONE)
+
+
+STAGES: dict[str, Callable[[AttemptFolder, Host], None]] = {
+    "prepare": prepare,
+    "run": run,
+    "take_patch": take_patch,
+    "check": check,
+    "publish": publish,
+    "report": report,
+}
+"""The story, in order."""
+
+
+def timed(attempt: AttemptFolder, name: str, host: Host) -> None:
+    """Runs one stage and notes how long it took, for the report."""
+    started = time.monotonic()
+    STAGES[name](attempt, host)
+    with (attempt.path / "stages.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f'{{"stage": "{name}", "seconds": {time.monotonic() - started:.2f}}}\n')
+
+
+def _deliver(attempt: AttemptFolder, run_record: AgentRun) -> Delivery:
+    request, record, patch = attempt.request(), attempt.checkout(), attempt.patch()
+    if patch is None:
+        raise MachineryError("the attempt was judged without a patch; resume it.")
+    trusted = open_trusted(attempt.trusted, attempt.work / "judge")
+    how = f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
+    return deliver(trusted, Path(request.repository), record, patch.result_tree, attempt.id, how)
+
+
+def _finished(attempt: AttemptFolder) -> bool:
+    run_record = attempt.agent_run()
+    return run_record is not None and run_record.status == "finished"
+
+
+def _agent_tree(attempt: AttemptFolder) -> Path:
+    return attempt.work / "agent"
+
+
+def _require_disk(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free / 2**30
+    if free < _FREE_GIB_NEEDED:
+        raise MachineryError(
+            f"{folder} has {free:.1f} GiB free; an attempt needs {_FREE_GIB_NEEDED}. Free some, or set "
+            "TILEPORT_STATE to a folder on a larger disk, then resume the attempt."
+        )

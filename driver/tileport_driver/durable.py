@@ -1,0 +1,91 @@
+"""How far each attempt has come, kept by DBOS: a killed driver goes on where it stopped, no stage is done twice.
+
+One workflow per attempt, one step per stage. Measured on DBOS 3.4: a workflow is only recovered by the executor of
+the same id and application version, and two live processes of one id run steps twice. So an attempt is its own
+executor, the version is pinned, and a file lock keeps a second process out. A failure of our machinery must not be
+recorded as a step's result: it leaves as a `BaseException`, which DBOS does not record, and the step stays undone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbos import DBOS, DBOSConfig, SetWorkflowID
+
+from tileport_driver.attempt import STAGES, Host, timed
+from tileport_driver.host.paths import state_dir
+from tileport_driver.store import AttemptFolder
+from tileport_skill.errors import RequestError
+
+_APPLICATION_VERSION = "tileport-attempt-1"
+_running: dict[str, tuple[AttemptFolder, Host]] = {}
+
+
+class Undone(BaseException):
+    """A stage that did not come to an end; `cause` says why, and the attempt can be resumed."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def run_durably(attempt: AttemptFolder, host: Host) -> None:
+    """Runs the attempt's remaining stages to its outcome. Raises what stopped it, leaving it resumable."""
+    _running[attempt.id] = (attempt, host)  # before launching: that is when a stage left undone begins again
+    with _alone(attempt), _launched(attempt):
+        if DBOS.get_workflow_status(attempt.id) is None:
+            with SetWorkflowID(attempt.id):
+                handle = DBOS.start_workflow(_attempt, attempt.id)
+        else:
+            handle = DBOS.retrieve_workflow(attempt.id)
+        try:
+            handle.get_result()
+        except Undone as undone:
+            raise undone.cause from undone
+        finally:
+            del _running[attempt.id]
+
+
+@DBOS.workflow(name="attempt")
+def _attempt(attempt_id: str) -> None:
+    for name in STAGES:
+        _stage(attempt_id, name)
+
+
+@DBOS.step(name="stage")
+def _stage(attempt_id: str, name: str) -> None:
+    attempt, host = _running[attempt_id]
+    try:
+        timed(attempt, name, host)
+    except BaseException as error:
+        raise Undone(error) from error
+
+
+@contextmanager
+def _launched(attempt: AttemptFolder) -> Iterator[None]:
+    config: DBOSConfig = {
+        "name": "tileport",
+        "system_database_url": f"sqlite:///{state_dir() / 'progress.sqlite'}",
+        "application_version": _APPLICATION_VERSION,
+        "executor_id": attempt.id,
+        "run_admin_server": False,
+        "log_level": "ERROR",
+    }
+    DBOS(config=config)
+    DBOS.launch()
+    try:
+        yield
+    finally:
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+
+
+@contextmanager
+def _alone(attempt: AttemptFolder) -> Iterator[None]:
+    with (attempt.path / "driver.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise RequestError(f"{attempt.id} is being worked on by another tileport process.") from taken
+        yield

@@ -1,0 +1,44 @@
+"""Gates -> acceptance, and records -> outcome. Pure: every decision about an attempt's end is here."""
+
+from __future__ import annotations
+
+from tileport_driver.records import (
+    Acceptance,
+    Accepted,
+    AgentRun,
+    Delivery,
+    Failed,
+    Gate,
+    Inconclusive,
+    NotPorted,
+    NotRun,
+    Outcome,
+    Ported,
+    Rejected,
+    Unproved,
+)
+
+
+def accept(gates: tuple[Gate, ...]) -> Acceptance:
+    """Three classes, never two: one failure rejects, one gate that did not run leaves it open."""
+    if any(isinstance(gate, Failed) for gate in gates):
+        return Rejected(gates=gates)
+    if any(isinstance(gate, NotRun) for gate in gates):
+        return Inconclusive(gates=gates)
+    return Accepted(gates=gates)
+
+
+def decide(run: AgentRun, acceptance: Acceptance | None, delivery: Delivery | None) -> Outcome:
+    """How the attempt ended. `delivery` is None exactly when nothing may be delivered."""
+    if run.status != "finished":
+        return NotPorted(reasons=(f"The agent {run.status}: {run.summary}",))
+    if acceptance is None:
+        return NotPorted(reasons=("The agent left nothing to judge.",))
+    if isinstance(acceptance, Rejected):
+        reasons = [reason for gate in acceptance.gates if isinstance(gate, Failed) for reason in gate.reasons]
+        return NotPorted(reasons=tuple(reasons))
+    if delivery is None:
+        raise ValueError("an acceptance that is not a rejection is delivered")
+    if isinstance(acceptance, Accepted):
+        return Ported(delivery=delivery)
+    return Unproved(delivery=delivery, missing=tuple(g for g in acceptance.gates if isinstance(g, NotRun)))

@@ -1,0 +1,137 @@
+"""One folder per attempt: a JSON file per record, validated when read, and evidence as files beside them.
+
+What lies where is said once, here. A record is written under a temporary name and renamed, so a reader sees the
+whole of it or none.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from tileport_driver.host.paths import runtime_dir, state_dir
+from tileport_driver.records import Acceptance, AgentCheckout, AgentRun, Outcome, Patch, PortRequest
+from tileport_skill.errors import MachineryError, RequestError
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """The folder of one attempt; `path` exists."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @property
+    def transcript(self) -> Path:
+        """The broker's record of the conversation, JSON lines."""
+        return self.path / "transcript.jsonl"
+
+    @property
+    def diff(self) -> Path:
+        return self.path / "patch.diff"
+
+    @property
+    def evidence(self) -> Path:
+        """What the judging container wrote."""
+        return self.path / "evidence"
+
+    @property
+    def work(self) -> Path:
+        """Trees and our bare repository; removed at the end unless the request says `keep`."""
+        return self.path / "work"
+
+    @property
+    def trusted(self) -> Path:
+        return self.work / "trusted.git"
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of the broker's socket, elsewhere because such paths must be short."""
+        return runtime_dir() / self.id[-12:]
+
+    def request(self) -> PortRequest:
+        return self._need("request.json", PortRequest)
+
+    def checkout(self) -> AgentCheckout:
+        return self._need("checkout.json", AgentCheckout)
+
+    def agent_run(self) -> AgentRun | None:
+        return self._maybe("agent_run.json", AgentRun)
+
+    def patch(self) -> Patch | None:
+        return self._maybe("patch.json", Patch)
+
+    def acceptance(self) -> Acceptance | None:
+        return self._maybe("acceptance.json", Acceptance)
+
+    def outcome(self) -> Outcome | None:
+        return self._maybe("outcome.json", Outcome)
+
+    def write(self, name: str, record: Any) -> None:
+        """Writes a frozen record as `name`.json, whole or not at all."""
+        write_json(self.path / f"{name}.json", asdict(record))
+
+    def _need(self, name: str, kind: Any) -> Any:
+        record = self._maybe(name, kind)
+        if record is None:
+            raise MachineryError(f"{self.path / name} is missing; the attempt stopped before it was written.")
+        return record
+
+    def _maybe(self, name: str, kind: Any) -> Any:
+        path = self.path / name
+        if not path.is_file():
+            return None
+        try:
+            return TypeAdapter(kind).validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise MachineryError(f"{path} is damaged or of another version: {error.errors()[0]['msg']}.") from error
+
+
+def new_attempt(request: PortRequest) -> AttemptFolder:
+    """A fresh folder with `request.json` in it. Its name sorts by time and is safe everywhere."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = _attempts() / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    attempt = AttemptFolder(folder)
+    attempt.write("request", request)
+    return attempt
+
+
+def find_attempt(name: str | None) -> AttemptFolder:
+    """The attempt of that name or unambiguous beginning; the newest for None. Raises `RequestError`."""
+    known = sorted(_attempts().glob("*/request.json"), key=lambda path: path.stat().st_mtime)
+    folders = [path.parent for path in known]
+    if not folders:
+        raise RequestError(f"There is no attempt yet in {_attempts()}. Make one: tileport port OP")
+    if name is None:
+        return AttemptFolder(folders[-1])
+    matches = [folder for folder in folders if folder.name == name] or [
+        folder for folder in folders if folder.name.startswith(name)
+    ]
+    if len(matches) == 1:
+        return AttemptFolder(matches[0])
+    near = ", ".join(folder.name for folder in (matches or folders)[-5:])
+    what = "More than one attempt begins so" if matches else f"There is no attempt {name!r}"
+    raise RequestError(f"{what}. {'They are' if matches else 'The latest are'}: {near}")
+
+
+def write_json(path: Path, document: Any) -> None:
+    """JSON for people too: indented, keys in the record's order."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _attempts() -> Path:
+    return state_dir() / "attempts"

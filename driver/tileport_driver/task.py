@@ -1,0 +1,30 @@
+"""What the agent is told: system prompt and first message, made from the checkout's record alone. Pure."""
+
+from __future__ import annotations
+
+from tileport_driver.records import AgentCheckout
+
+_SYSTEM = """\
+You port kernels from cuTile Python to cuTile Rust, in a TileGym checkout at /work. You have a shell and a text editor;
+there is no network. Rust, the pinned crates (vendored) and the CUDA tools are under /toolchain and on PATH.
+
+What counts is what the files do: after you end, the difference you leave is applied to a clean tree and judged there.
+It must build, and for every specialisation that the operator's tests launch, the Rust kernel's Tile IR must be proved
+equal to the reference's. `tileport-skill verify OPERATOR --repo /work` runs the same comparison here.
+"""
+
+_TASK = """\
+Port the operator `{operator}` to cuTile Rust.
+
+You may touch these six files and no other; anything else makes the whole change void:
+{files}
+
+The first three are new. Read the reference and its tests, look at one of the ports that are there for the launcher's
+conventions, write the port, verify it, and end with a short summary of what you did and what you are unsure of.
+"""
+
+
+def task_text(checkout: AgentCheckout) -> str:
+    """`task.md`, as the agent's process reads it."""
+    files = "\n".join(f"- {path}" for path in checkout.allowed)
+    return f"# System\n{_SYSTEM}\n# Task\n{_TASK.format(operator=checkout.operator, files=files)}"
