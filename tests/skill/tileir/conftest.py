@@ -1,0 +1,80 @@
+"""Kernels of our own, exported by cuTile Python itself: the real input of everything in this folder."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+
+import cuda.tile as ct
+import pytest
+from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, export_kernel
+
+Export = Callable[..., bytes]
+
+
+@ct.kernel
+def a_times_b(A, B, C):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((64, 64), ct.float32)
+    for k in range(16):
+        acc = ct.mma(ct.load(A, (i, k), (64, 64)), ct.load(B, (k, j), (64, 64)), acc)
+    ct.store(C, (i, j), ct.astype(acc, ct.float16))
+
+
+@ct.kernel
+def b_times_a(A, B, C):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((64, 64), ct.float32)
+    for k in range(16):
+        acc = ct.mma(ct.load(B, (i, k), (64, 64)), ct.load(A, (k, j), (64, 64)), acc)
+    ct.store(C, (i, j), ct.astype(acc, ct.float16))
+
+
+@ct.kernel
+def a_times_b_renamed(Left, Right, Product):
+    row, column = ct.bid(0), ct.bid(1)
+    total = ct.full((64, 64), 0.0, ct.float32)
+    for step in range(16):
+        left = ct.load(Left, (row, step), (64, 64))
+        right = ct.load(Right, (step, column), (64, 64))
+        total = ct.mma(left, right, total)
+    ct.store(Product, (row, column), ct.astype(total, ct.float16))
+
+
+def array(dtype, ndim: int, align: int = 16) -> ArrayConstraint:
+    """A contiguous array; `align` is what base address, shape and row stride are multiples of, in bytes."""
+    return ArrayConstraint(
+        dtype,
+        ndim,
+        index_dtype=ct.int32,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=[None] * (ndim - 1) + [1],
+        stride_divisible_by=[max(1, align // 2)] * (ndim - 1) + [1],
+        shape_divisible_by=align,
+        base_addr_divisible_by=align,
+    )
+
+
+@functools.cache
+def _export(kernel, parameters: tuple, symbol: str, arch: str) -> bytes:
+    signature = KernelSignature(list(parameters), CallingConvention.cutile_python_v1(), symbol=symbol)
+    out = io.BytesIO()
+    export_kernel(
+        kernel, [signature], out, gpu_code=arch, output_format="tileir_bytecode", bytecode_version="13.3"
+    )
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session")
+def gemm() -> Callable[..., bytes]:
+    """Exports one of the matrix products above: `gemm("a_times_b")`."""
+    kernels = {"a_times_b": a_times_b, "b_times_a": b_times_a, "renamed": a_times_b_renamed}
+
+    def export(name: str, symbol: str = "kernel_entry", align: int = 16, arch: str = "sm_90") -> bytes:
+        parameter = array(ct.float16, 2, align)
+        return _export(kernels[name], (parameter, parameter, parameter), symbol, arch)
+
+    return export
