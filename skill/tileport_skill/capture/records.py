@@ -1,0 +1,183 @@
+"""The frozen records of a capture, as they lie on disk in `capture.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Discriminator
+
+FORBID: dict[str, str] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorArgument:
+    """An array as the kernel received it; strides and offset in elements."""
+
+    kind: Literal["tensor"] = "tensor"
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: int
+    """Number of its storage within the test: arguments of one number alias."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueArgument:
+    """A scalar, or what a `Constant` parameter was bound to; `text` is its Python spelling."""
+
+    kind: Literal["value"] = "value"
+    type: str
+    text: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListArgument:
+    """A list or tuple of arguments."""
+
+    kind: Literal["list"] = "list"
+    items: tuple[TensorArgument | ValueArgument, ...]
+    __pydantic_config__: ClassVar = FORBID
+
+
+Argument = Annotated[TensorArgument | ValueArgument | ListArgument, Discriminator("kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Array:
+    """What cuTile assumes of an array parameter, as its own launch path computed it."""
+
+    kind: Literal["array"] = "array"
+    name: str
+    dtype: str
+    ndim: int
+    index_dtype: str
+    stride_constant: tuple[int | None, ...]
+    shape_constant: tuple[int | None, ...]
+    stride_divisible_by: tuple[int, ...]
+    shape_divisible_by: tuple[int, ...]
+    base_divisible_by: int
+    may_alias_internally: bool
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """A runtime scalar parameter."""
+
+    kind: Literal["scalar"] = "scalar"
+    name: str
+    dtype: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """A parameter bound at compile time."""
+
+    kind: Literal["constant"] = "constant"
+    name: str
+    type: str
+    text: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other:
+    """A parameter of a kind not taken apart here (lists of arrays, tuples): cuTile's own spelling of it."""
+
+    kind: Literal["other"] = "other"
+    name: str
+    text: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+Parameter = Annotated[Array | Scalar | Constant | Other, Discriminator("kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """The compiler hints of one kernel for one architecture; `None` leaves the choice to the compiler."""
+
+    occupancy: int | None = None
+    num_ctas: int | None = None
+    num_worker_warps: int | None = None
+    opt_level: int | None = None
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bytecode:
+    """Exported Tile IR, content-addressed in the cache."""
+
+    sha256: str
+    symbol: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specialisation:
+    """The compile-time half of a launch."""
+
+    id: str
+    """Hash of everything below but the IR; the same from run to run."""
+    kernel: str
+    """`_silu_and_mul_kernel_row_wise`."""
+    module: str
+    parameters: tuple[Parameter, ...]
+    hints: Hints
+    calling_convention: str
+    ir: Bytecode | None
+    refused: str | None = None
+    """Why cuTile's compiler refused it, when it did."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch, or one configuration the tuner would have tried."""
+
+    test: str
+    purpose: Literal["launch", "tune"]
+    specialisation: str
+    kernel: str
+    grid: tuple[int, ...]
+    arguments: tuple[Argument, ...]
+    configuration: str | None = None
+    """The tuner's configuration, in its own spelling."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """What became of one test."""
+
+    id: str
+    status: Literal["passed", "skipped", "failed"]
+    launches: int
+    configurations: int
+    reason: str | None = None
+    where: str | None = None
+    """The line that raised, in the checkout's own files where there is one."""
+    scalar_reads: tuple[str, ...] = ()
+    """Lines that read a value of a fake tensor and got a neutral one."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Everything one architecture's run of the tests of the given operators yielded."""
+
+    operators: tuple[str, ...]
+    arch: str
+    profile: str
+    symbol: str
+    tests: tuple[Test, ...]
+    launches: tuple[Launch, ...]
+    specialisations: tuple[Specialisation, ...]
+    versions: dict[str, str]
+    seconds: float
+    __pydantic_config__: ClassVar = FORBID

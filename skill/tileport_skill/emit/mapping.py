@@ -1,0 +1,225 @@
+"""From a captured launch to the request that compiles the port's entry for it.
+
+READ FIRST in this folder. Two halves. *Binding* finds which value each parameter of the Rust entry receives: by
+position, since an entry that could give the reference's cubin takes the reference's parameters in their order
+(every array as a pointer, its sizes and its strides). *Facts* derives from those values what cuTile Rust 0.2.0's
+generated launcher derives at run time (cutile-macro's kernel_launcher_generator.rs and cutile-compiler's
+specialization.rs): a divisor for every pointer and every integer, nothing for floats. What the host code of a
+port really passes is not believed from here: `recording` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tileport_skill.capture.records import (
+    Constant,
+    Launch,
+    Specialisation,
+    TensorArgument,
+    ValueArgument,
+)
+from tileport_skill.emit.entries import (
+    ConstGeneric,
+    Entry,
+    PointerParameter,
+    ScalarParameter,
+    TensorParameter,
+)
+
+DTYPES = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "bool",
+    "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2",
+}
+"""torch's names of element types to cuTile Rust's."""
+BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2}
+LARGEST_DIVISOR = 16
+ALLOCATION_ALIGNMENT = 512
+"""Torch's allocator hands out addresses with at least this alignment, so an offset alone decides a view's."""
+
+
+class Unmapped(Exception):
+    """The entry cannot be bound to this launch; the text says what does not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFacts:
+    """What the launcher derives for a `&Tensor` parameter (`SpecializationBits`)."""
+
+    name: str
+    strides: tuple[int, ...]
+    """Per dimension 1 where the stride is one, -1 (dynamic) elsewhere."""
+    shape_div: tuple[int, ...]
+    stride_div: tuple[int, ...]
+    stride_one: tuple[bool, ...]
+    base_div: int
+    disjoint: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Everything that decides the compiled kernel. Its fields are those of the emitter's JSON request."""
+
+    entry: str
+    arch: str
+    symbol: str
+    generics: tuple[str, ...]
+    tensors: tuple[TensorFacts, ...]
+    scalars: tuple[tuple[str, int], ...]
+    occupancy: int | None
+    num_cta_in_cga: int | None
+    module: str | None = None
+    grid: tuple[int, int, int] | None = None
+    max_divisibility: int | None = None
+
+
+def request_for(
+    entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str
+) -> Request:
+    """The request for `launch`. Raises `Unmapped` where binding by position is not possible."""
+    names = [parameter.name for parameter in specialisation.parameters]
+    constants = {p.name: p for p in specialisation.parameters if isinstance(p, Constant)}
+    runtime = [
+        (name, argument)
+        for name, argument in zip(names, launch.arguments, strict=True)
+        if name not in constants
+    ]
+    types: dict[str, str] = {}
+    tensors: list[TensorFacts] = []
+    scalars: list[tuple[str, int]] = []
+    _bind(entry, runtime, types, tensors, scalars)
+    return Request(
+        entry=entry.name,
+        arch=arch,
+        symbol=symbol,
+        generics=_generics(entry, types, constants),
+        tensors=tuple(tensors),
+        scalars=tuple(scalars),
+        occupancy=specialisation.hints.occupancy,
+        num_cta_in_cga=specialisation.hints.num_ctas,
+    )
+
+
+def _bind(
+    entry: Entry,
+    runtime: Sequence[tuple[str, object]],
+    types: dict[str, str],
+    tensors: list[TensorFacts],
+    scalars: list[tuple[str, int]],
+) -> None:
+    """Walks both parameter lists together; fills `types`, `tensors` and `scalars`."""
+    left = list(entry.parameters)
+    for name, argument in runtime:
+        if not left:
+            raise Unmapped(f"entry {entry.name} has no parameter left for {name!r}")
+        first = left.pop(0)
+        if isinstance(argument, TensorArgument):
+            element = DTYPES.get(argument.dtype, argument.dtype)
+            if isinstance(first, TensorParameter):
+                _agree(types, first.element, element, entry)
+                tensors.append(tensor_facts(first.name, argument))
+                continue
+            if not isinstance(first, PointerParameter):
+                raise Unmapped(f"entry {entry.name}: {first.name!r} is no pointer, but {name!r} is an array")
+            _agree(types, first.element, element, entry)
+            scalars.append((first.name, divisor_of(address_of(argument, element))))
+            for value in (*argument.shape, *argument.strides):
+                scalars += _integer(entry, left, f"a size or stride of {name!r}", value)
+        elif isinstance(argument, ValueArgument):
+            left.insert(0, first)
+            scalars += _scalar(entry, left, name, argument)
+        else:
+            raise Unmapped(f"parameter {name!r} is a list, which no entry takes")
+    if left:
+        raise Unmapped(f"entry {entry.name} takes {left[0].name!r}, which the reference does not")
+
+
+def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tuple[str, int]]:
+    if not left or not isinstance(left[0], ScalarParameter):
+        found = getattr(left[0], "name", None) if left else None
+        raise Unmapped(f"entry {entry.name}: expected an integer for {what}, found {found!r}")
+    parameter = left.pop(0)
+    assert isinstance(parameter, ScalarParameter)
+    return [(parameter.name, divisor_of(value))]
+
+
+def _scalar(entry: Entry, left: list[object], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
+    if argument.type in ("int", "bool"):
+        return _integer(entry, left, repr(name), int(argument.text == "True") if argument.type == "bool" else int(argument.text))
+    if not isinstance(left[0], ScalarParameter):
+        raise Unmapped(f"entry {entry.name}: {name!r} is a scalar, {left[0]!r} is not")
+    left.pop(0)
+    return []
+
+
+def _agree(types: dict[str, str], generic: str, element: str, entry: Entry) -> None:
+    """Binds a type generic, or checks a type written out."""
+    known = {g.name for g in entry.generics if not isinstance(g, ConstGeneric)}
+    wanted = types.setdefault(generic, element) if generic in known else generic
+    if wanted != element:
+        raise Unmapped(f"entry {entry.name}: {generic} is {wanted}, but an argument of it is {element}")
+
+
+def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant]) -> tuple[str, ...]:
+    """Type generics as bound; const generics by the reference's constant of the same name."""
+    by_key = {_key(name): constant for name, constant in constants.items()}
+    found = []
+    for generic in entry.generics:
+        if not isinstance(generic, ConstGeneric):
+            if generic.name not in types:
+                raise Unmapped(f"entry {entry.name}: no argument says what {generic.name} is")
+            found.append(types[generic.name])
+            continue
+        constant = by_key.get(_key(generic.name))
+        if constant is None:
+            names = ", ".join(constants) or "none"
+            raise Unmapped(
+                f"entry {entry.name}: no constant of the reference is named {generic.name}; it has {names}. "
+                "Name const generics after the constants they stand for."
+            )
+        found.append(constant.text.lower() if constant.type == "bool" else constant.text)
+    return tuple(found)
+
+
+def _key(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+def divisor_of(value: int) -> int:
+    """The largest power of two that divides `value`, at most 16; what `DivHint` holds. Zero is divisible by all."""
+    low = value & 0xFFFF_FFFF  # the launcher looks at the low 32 bits of a pointer
+    return LARGEST_DIVISOR if low == 0 else min(low & -low, LARGEST_DIVISOR)
+
+
+def address_of(argument: TensorArgument, element: str) -> int:
+    """An address with the alignment the tensor's real one would have."""
+    return ALLOCATION_ALIGNMENT + argument.offset * BYTES.get(element, 1)
+
+
+def tensor_facts(name: str, argument: TensorArgument) -> TensorFacts:
+    """`compute_spec` of cutile-compiler 0.2.0, and the strides its launcher makes static."""
+    pairs = sorted(zip(argument.strides, argument.shape, strict=True))
+    disjoint = not pairs or pairs[0][0] > 0
+    for (stride, size), (following, _) in zip(pairs, pairs[1:], strict=False):
+        disjoint = disjoint and following > 0 and following >= stride * size
+    element = DTYPES.get(argument.dtype, argument.dtype)
+    return TensorFacts(
+        name=name,
+        strides=tuple(1 if stride == 1 else -1 for stride in argument.strides),
+        shape_div=tuple(map(divisor_of, argument.shape)),
+        stride_div=tuple(map(divisor_of, argument.strides)),
+        stride_one=tuple(stride == 1 for stride in argument.strides),
+        base_div=divisor_of(address_of(argument, element)),
+        disjoint=disjoint,
+    )
