@@ -1,0 +1,230 @@
+"""An attempt's records as the report a person reads: `report.html` and `report.md`. Pure: no file is opened.
+
+What the agent said is shown as its word; verdicts come from the acceptance alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tileport_driver.records import (
+    Acceptance,
+    AgentRun,
+    Failed,
+    Gate,
+    Hidden,
+    MachineryFailed,
+    NotPorted,
+    NotRun,
+    Outcome,
+    Passed,
+    Patch,
+    Ported,
+    Refused,
+    Unproved,
+)
+from tileport_skill.pages.render import render
+
+TEMPLATES = Path(__file__).parent / "templates"
+MAX_DIFF_LINES = 1_500
+"""Lines of one file's diff that a page shows; the rest is in `patch.diff`."""
+
+
+class Turn(NamedTuple):
+    """One step of the conversation, from the broker's transcript."""
+
+    role: str
+    """`assistant`, or the tool's name for a result."""
+    action: str
+    """`bash`, `edit`, `view`, `says`…"""
+    summary: str
+
+
+class StageTime(NamedTuple):
+    stage: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IrRow:
+    """One specialisation whose Tile IR was compared."""
+
+    kernel: str
+    dtype: str
+    arch: str
+    verdict: Literal["equal", "different", "unknown"]
+    proof: str
+    """By what it is equal, the first difference, or why it is not known."""
+    reference_sha256: str | None = None
+    """Of the cubin made from the reference's Tile IR; None when none was made."""
+    port_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportInput:
+    """Everything the report says. None and empty tuples stand for stages that the attempt did not reach."""
+
+    operator: str
+    repository: str
+    base_commit: str
+    attempt_id: str
+    attempt: int
+    started: str
+    """When, as the reader is to see it."""
+    stages: tuple[StageTime, ...]
+    outcome: Outcome
+    hidden: tuple[Hidden, ...] = ()
+    agent_run: AgentRun | None = None
+    turns: tuple[Turn, ...] = ()
+    patch: Patch | None = None
+    diff: str = ""
+    acceptance: Acceptance | None = None
+    ir_rows: tuple[IrRow, ...] = ()
+
+
+class Headline(NamedTuple):
+    verdict: str
+    title: str
+    sentence: str
+
+
+class FileDiff(NamedTuple):
+    path: str
+    added: int
+    removed: int
+    lines: tuple[tuple[str, str], ...]
+    """Each with its kind: `added`, `removed`, `hunk`, `head` or `same`."""
+    left_out: int
+
+
+def report_html(report: ReportInput) -> str:
+    """One self-contained page."""
+    return render(TEMPLATES / "report.html.j2", **_context(report))
+
+
+def report_markdown(report: ReportInput) -> str:
+    """The same for a terminal, a comment or a `git show`; links are relative to the attempt's folder."""
+    return render(TEMPLATES / "report.md.j2", **_context(report))
+
+
+def headline(outcome: Outcome, operator: str) -> Headline:
+    """How the attempt ended, in a title and one sentence."""
+    match outcome:
+        case Ported(delivery=delivery):
+            return Headline(
+                "ported",
+                f"{operator} is ported",
+                f"Every gate passed. The port is on branch `{delivery.branch}`, commit `{delivery.commit[:12]}`.",
+            )
+        case Unproved(delivery=delivery, missing=missing):
+            gates = _listed([gate.gate for gate in missing])
+            return Headline(
+                "unproved",
+                f"{operator} is ported, but not yet proved",
+                f"No gate failed, and {gates} could not run here. The port is on branch `{delivery.branch}`, "
+                f"commit `{delivery.commit[:12]}`; this costs no attempt.",
+            )
+        case NotPorted(reasons=reasons):
+            return Headline(
+                "not ported", f"{operator} was not ported", f"Nothing was delivered. {' '.join(reasons)}"
+            )
+        case Refused(reason=reason):
+            return Headline("refused", f"The request for {operator} was refused", reason)
+        case MachineryFailed(reason=reason):
+            return Headline(
+                "failed",
+                f"The attempt at {operator} could not be finished",
+                f"Our machinery failed, so this costs no attempt. {reason}",
+            )
+
+
+def split_diff(diff: str) -> tuple[FileDiff, ...]:
+    """A unified diff of git's, file by file in its order."""
+    # A line of content begins with a space, `+`, `-` or `\`, so this one can only be git's own.
+    parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
+    return tuple(_file_diff(part) for part in parts if part.startswith("diff --git "))
+
+
+def _file_diff(part: str) -> FileDiff:
+    lines = part.rstrip("\n").split("\n")
+    kinds: list[tuple[str, str]] = []
+    in_hunk = False
+    for line in lines:
+        in_hunk = in_hunk or line.startswith("@@")
+        # The path stands above the file, and blob hashes tell a reader nothing.
+        if in_hunk or not line.startswith(("diff --git ", "index ", "--- ", "+++ ")):
+            kinds.append((_kind(line, in_hunk), line))
+    return FileDiff(
+        path=_path(lines),
+        added=sum(kind == "added" for kind, _ in kinds),
+        removed=sum(kind == "removed" for kind, _ in kinds),
+        lines=tuple(kinds[:MAX_DIFF_LINES]),
+        left_out=max(0, len(kinds) - MAX_DIFF_LINES),
+    )
+
+
+def _kind(line: str, in_hunk: bool) -> str:
+    if not in_hunk:
+        return "head"
+    return {"@": "hunk", "+": "added", "-": "removed"}.get(line[:1], "same")
+
+
+def _path(lines: list[str]) -> str:
+    names = {line[:4]: line[6:] for line in reversed(lines) if line.startswith(("+++ b/", "--- a/"))}
+    return names.get("+++ ") or names.get("--- ") or lines[0].rpartition(" b/")[2]
+
+
+def _context(report: ReportInput) -> dict[str, object]:
+    gates = report.acceptance.gates if report.acceptance else ()
+    return {
+        "report": report,
+        "headline": headline(report.outcome, report.operator),
+        "gates": [_gate_view(gate) for gate in gates],
+        "missing": [gate for gate in gates if isinstance(gate, NotRun)],
+        "files": split_diff(report.diff),
+        "tools": _tools_used(report.turns),
+        "total_seconds": sum(stage.seconds for stage in report.stages),
+    }
+
+
+def _gate_view(gate: Gate) -> dict[str, object]:
+    match gate:
+        case Passed():
+            return {
+                "gate": gate.gate,
+                "verdict": "passed",
+                "seconds": gate.seconds,
+                "says": gate.evidence,
+                "files": gate.files,
+            }
+        case Failed():
+            return {
+                "gate": gate.gate,
+                "verdict": "failed",
+                "seconds": gate.seconds,
+                "says": gate.reasons,
+                "files": gate.files,
+            }
+        case NotRun():
+            return {
+                "gate": gate.gate,
+                "verdict": "not run",
+                "seconds": None,
+                "says": (gate.why,),
+                "files": (),
+            }
+
+
+def _tools_used(turns: tuple[Turn, ...]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for turn in turns:
+        if turn.role == "assistant" and turn.action != "says":
+            counts[turn.action] = counts.get(turn.action, 0) + 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
