@@ -1,0 +1,136 @@
+"""`tileport`: operators, one port, what became of it, and going on with one that was stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tileport_driver.container import Stopped
+from tileport_driver.progress import Progress
+from tileport_driver.records import EngineName
+from tileport_driver.requests import Order, repository_root_of
+from tileport_driver.service import Ended, go_on, port
+from tileport_driver.store import AttemptFolder, find_attempt
+from tileport_driver.terminal import exit_code, show_end, show_operators, stderr, stdout, stop_on_interrupt, watch
+from tileport_skill.errors import RequestError, TileportError
+from tileport_skill.tilegym.operators import open_checkout, read_operators
+
+app = typer.Typer(
+    help="Port TileGym's cuTile Python operators to cuTile Rust, and prove each port.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+_INTERRUPTED = 130
+Repo = Annotated[Path, typer.Option("--repo", help="A TileGym checkout, a git repository.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+
+
+@app.command()
+def ops(repo: Repo = Path("."), as_json: AsJson = False) -> None:
+    """List the checkout's operators: their names, kernels, tests, and whether a port exists."""
+    operators = read_operators(open_checkout(_root(repo)))
+    if as_json:
+        print(json.dumps([asdict(operator) for operator in operators], indent=2))
+    else:
+        show_operators(operators, stdout())
+
+
+@app.command("port")
+def port_command(
+    operator: Annotated[str, typer.Argument(help="An operator, in any spelling: rms_norm, rmsnorm, RMS-Norm.")],
+    repo: Repo = Path("."),
+    script: Annotated[Path | None, typer.Option(help="Replay the conversation scripted in this folder.")] = None,
+    live: Annotated[bool, typer.Option(help="Call the real API; ANTHROPIC_API_KEY stays outside.")] = False,
+    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
+    keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Port one operator: exit 0 accepted, 10 rejected, 11 inconclusive, 12 refused, 13 our machinery failed."""
+    if (script is None) == (not live):
+        raise typer.BadParameter("give either --script FOLDER or --live", param_hint="--script / --live")
+    engine: EngineName = "anthropic" if live else "scripted"
+    order = Order(operator=operator, repository=repo, engine=engine, script=script, base=base, keep=keep)
+    _finish(lambda progress, stop: port(order, progress, stop), as_json)
+
+
+@app.command()
+def resume(
+    attempt: Annotated[str, typer.Argument(help="The attempt's name, or its beginning.")], as_json: AsJson = False
+) -> None:
+    """Go on with an attempt whose driver was stopped or killed; exit codes as for `port`."""
+    folder = find_attempt(attempt)
+    _finish(lambda progress, stop: go_on(folder, progress, stop), as_json)
+
+
+@app.command()
+def show(
+    attempt: Annotated[str | None, typer.Argument(help="The attempt's name, or its beginning; else the newest.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how an attempt ended, or how far it has come."""
+    folder = find_attempt(attempt)
+    outcome = folder.outcome()
+    if as_json:
+        print(json.dumps(_document(folder), indent=2))
+    elif outcome is None:
+        stages = [path.stem for path in sorted(folder.path.glob("*.json"), key=lambda path: path.stat().st_mtime)]
+        stdout().print(f"{folder.id} has not ended. Written so far: {', '.join(stages)}.", soft_wrap=True)
+        stdout().print(f"Go on with: tileport resume {folder.id}", soft_wrap=True)
+    else:
+        show_end(Ended(outcome, folder), stdout())
+
+
+def main() -> None:
+    """The console script: typed failures become their text and exit status, bugs keep their traceback."""
+    try:
+        app()
+    except TileportError as error:
+        stderr().print(str(error), soft_wrap=True, markup=False, highlight=False)
+        sys.exit(12 if isinstance(error, RequestError) else 13)
+
+
+def _finish(work: Callable[[Progress, Callable[[], bool]], Ended], as_json: bool) -> None:
+    console = stderr()
+    with stop_on_interrupt(lambda text: console.print(text)) as stop:
+        try:
+            ended = watch(lambda progress: work(progress, stop), console)
+        except Stopped:
+            console.print("Stopped; containers are gone. `tileport show` names the attempt, `tileport resume` goes on.")
+            raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        print(json.dumps({"outcome": asdict(ended.outcome), **(_document(ended.attempt) if ended.attempt else {})}, indent=2))
+    else:
+        show_end(ended, stdout())
+    raise typer.Exit(exit_code(ended))
+
+
+def _document(folder: AttemptFolder) -> dict[str, object]:
+    records = {
+        "request": folder.request(),
+        "agent_run": folder.agent_run(),
+        "patch": folder.patch(),
+        "acceptance": folder.acceptance(),
+        "outcome": folder.outcome(),
+    }
+    return {"attempt": folder.id, "folder": str(folder.path)} | {
+        name: asdict(record) for name, record in records.items() if record is not None
+    }
+
+
+def _root(repo: Path) -> Path:
+    """A repository's root from anywhere inside; a folder that is no repository may still be an unpacked wheel."""
+    try:
+        return repository_root_of(repo)
+    except RequestError:
+        return repo
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""A person's words -> a validated `PortRequest`. Everything that can be refused is refused here, before any work."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tileport_driver.broker.script import load_script
+from tileport_driver.git import GitError, resolve_commit, run_git
+from tileport_driver.records import EngineName, PortRequest
+from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a user asked for, in the user's spelling."""
+
+    operator: str
+    repository: Path
+    engine: EngineName
+    script: Path | None = None
+    base: str = "HEAD"
+    attempt: int = 1
+    keep: bool = False
+
+
+def make_request(order: Order) -> PortRequest:
+    """Raises `RequestError` saying what is wrong and what would be right."""
+    repository = repository_root_of(order.repository)
+    checkout = open_checkout(repository)
+    operator = find_operator(read_operators(checkout), order.operator)
+    if order.script is not None:
+        load_script(order.script)
+    commit = _commit(repository, order.base)
+    reference = _reference_at(repository, commit, operator.reference)
+    return PortRequest(
+        repository=str(repository),
+        operator=operator.name,
+        base_commit=commit,
+        reference_hash=hashlib.sha256(reference).hexdigest(),
+        engine=order.engine,
+        script=str(order.script.resolve()) if order.script else None,
+        attempt=order.attempt,
+        keep=order.keep,
+    )
+
+
+def repository_root_of(path: Path) -> Path:
+    """The root of the git repository `path` lies in."""
+    try:
+        return Path(run_git("-C", str(path), "rev-parse", "--show-toplevel").decode().strip())
+    except GitError as error:
+        raise RequestError(f"{path} is no git repository. Give a TileGym checkout with --repo.") from error
+
+
+def _commit(repository: Path, revision: str) -> str:
+    try:
+        return resolve_commit(repository, revision)
+    except GitError as error:
+        raise RequestError(f"{repository} has no commit {revision!r}. Commit the operators first.") from error
+
+
+def _reference_at(repository: Path, commit: str, path: str) -> bytes:
+    try:
+        return run_git("-C", str(repository), "cat-file", "blob", f"{commit}:{path}")
+    except GitError as error:
+        raise RequestError(f"{path} is not part of commit {commit[:12]}: commit it first, then ask again.") from error

@@ -1,0 +1,158 @@
+"""What a person sees at the terminal: live progress, plain lines where there is no terminal, and the end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from tileport_driver.progress import Progress, Snapshot, Stage
+from tileport_driver.records import EXIT_CODES, Failed, NotRun, Passed
+from tileport_driver.service import Ended
+from tileport_skill.tilegym.operators import Operator
+
+Result = TypeVar("Result")
+_STYLES = {"passed": "green", "failed": "red", "not run": "yellow"}
+_PLAIN_EVERY = 10.0
+
+
+@contextmanager
+def stop_on_interrupt(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM ask to stop; a second one is Python's own and ends the process at once."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: object) -> None:
+        say("stopping: containers first (again to leave them)")
+        asked.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def watch(work: Callable[[Progress], Result], console: Console) -> Result:
+    """Runs `work` in a thread and shows its progress until it returns; what it raises is raised here."""
+    progress = Progress()
+    answer: list[Result] = []
+    failure: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            answer.append(work(progress))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=body, name="attempt")
+    thread.start()
+    if console.is_terminal:
+        _show_live(thread, progress, console)
+    else:
+        _show_lines(thread, progress, console)
+    if failure:
+        raise failure[0]
+    return answer[0]
+
+
+def _show_live(thread: threading.Thread, progress: Progress, console: Console) -> None:
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        while thread.is_alive():
+            live.update(_line(progress.look(), console.width))
+            thread.join(0.25)
+
+
+def _show_lines(thread: threading.Thread, progress: Progress, console: Console) -> None:
+    """A line when stage or action changes, and at least every ten seconds, so that a log shows life."""
+    last, spoken = ("", ""), 0.0
+    while thread.is_alive():
+        now = progress.look()
+        key = (now.stage.value, now.action)
+        if key != last or time.monotonic() - spoken > _PLAIN_EVERY:
+            console.print(_line(now, 1000))
+            last, spoken = key, time.monotonic()
+        thread.join(0.5)
+
+
+def _line(now: Snapshot, width: int) -> Text:
+    tokens = f"  {now.tokens:,} tokens" if now.tokens else ""
+    text = f"{now.seconds:6.0f} s  {now.stage.value:<10} {now.stage_seconds:4.0f} s{tokens}  {now.action}"
+    line = Text(text.replace("\n", " "))
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def show_end(ended: Ended, console: Console) -> None:
+    """The outcome, the gates, and what to do next."""
+    outcome, attempt = ended.outcome, ended.attempt
+    acceptance = attempt.acceptance() if attempt else None
+    if acceptance:
+        table = Table("gate", "verdict", "what was found", title=f"{attempt.request().operator if attempt else ''}")
+        for gate in acceptance.gates:
+            found = {Passed: "evidence", Failed: "reasons"}.get(type(gate))
+            lines = getattr(gate, found) if found else (gate.why, gate.how) if isinstance(gate, NotRun) else ()
+            table.add_row(gate.gate, Text(gate.verdict, style=_STYLES[gate.verdict]), _shortened(lines))
+        console.print(table)
+    console.print(f"[bold]Outcome: {outcome.kind}[/bold]")
+    reasons = getattr(outcome, "reasons", None) or ([outcome.reason] if hasattr(outcome, "reason") else [])
+    for reason in reasons:
+        console.print(escape(str(reason)), soft_wrap=True)
+    if hasattr(outcome, "delivery"):
+        console.print(f"Branch {outcome.delivery.branch} stands at {outcome.delivery.commit[:12]}.")
+    if attempt:
+        if (attempt.path / "report.html").is_file():
+            console.print(f"Report: {attempt.path / 'report.html'}", soft_wrap=True)
+        if outcome.kind == "failed":
+            console.print(f"No attempt is spent. Go on with: tileport resume {attempt.id}", soft_wrap=True)
+
+
+def exit_code(ended: Ended) -> int:
+    """The exit status of a command that ended so."""
+    return EXIT_CODES[ended.outcome.kind]
+
+
+def show_operators(operators: tuple[Operator, ...], console: Console) -> None:
+    table = Table("operator", "dispatched as", "kernels", "tests", "port")
+    for operator in operators:
+        table.add_row(
+            operator.name,
+            ", ".join(operator.aliases),
+            str(len(operator.kernels)),
+            "\n".join(operator.tests) or "none",
+            "yes" if operator.ported else "",
+        )
+    console.print(table)
+
+
+def stdout() -> Console:
+    """For results."""
+    return Console(file=sys.stdout)
+
+
+def stderr() -> Console:
+    """For progress and complaints, so that `--json` leaves stdout to the document."""
+    return Console(file=sys.stderr)
+
+
+def _shortened(lines: tuple[str, ...], most: int = 8) -> Text:
+    shown = [line if len(line) < 600 else line[:600] + " ..." for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(f"... and {len(lines) - most} more, in the report")
+    return Text("\n".join(shown))
+
+
+def stage_lines(console: Console) -> Callable[[Stage], None]:
+    """Prints each stage as it begins; for callers without a live display."""
+    return lambda stage: console.print(stage.value)
