@@ -1,0 +1,139 @@
+"""Requests and answers held against the SDK's own types, strictly, with errors that name one field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from anthropic.types import Message, MessageCreateParams, RawMessageStreamEvent
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, SchemaValidator
+
+from tileport_driver.broker.refusal import Refusal
+
+_MAX_CACHE_BREAKPOINTS = 4
+
+
+def _hardened(schema: Any) -> Any:
+    """The types' schema without what makes it lenient: unknown keys are refused at every depth, and
+    `Iterable` is a list, as pydantic would otherwise look at its items only when somebody walks over them."""
+    if isinstance(schema, dict):
+        hard = {key: _hardened(value) for key, value in schema.items()}
+        if hard.get("type") == "generator":
+            hard["type"] = "list"
+        if hard.get("type") == "typed-dict":
+            hard["extra_behavior"] = "forbid"
+        return hard
+    if isinstance(schema, list | tuple):
+        return type(schema)(_hardened(item) for item in schema)
+    return schema
+
+
+_PARAMS: TypeAdapter[Any] = TypeAdapter(MessageCreateParams)
+_REQUEST = SchemaValidator(_hardened(_PARAMS.core_schema))
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+_EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
+
+
+def check_request(body: Any) -> dict[str, Any]:
+    """The request itself, or a 400 that names what is wrong with it."""
+    if not isinstance(body, dict):
+        raise _invalid("request", "must be a JSON object")
+    try:
+        _REQUEST.validate_python(body, strict=True)
+    except ValidationError as error:
+        where, what = _nearest(error, body)
+        raise _invalid(where or "request", what) from None
+    for where, what in _conversation_faults(body):
+        raise _invalid(where, what)
+    return body
+
+
+def check_message(value: Any) -> Message:
+    """Raises `ValueError` for what is no answer of the Messages API."""
+    return _MESSAGE.validate_python(value)
+
+
+def check_event(value: Any) -> None:
+    """Raises `ValueError` for what is no event of a streamed answer."""
+    _EVENT.validate_python(value)
+
+
+def _invalid(where: str, what: str) -> Refusal:
+    return Refusal(400, "invalid_request_error", f"{where}: {what}")
+
+
+def _nearest(error: ValidationError, body: dict[str, Any]) -> tuple[str, str]:
+    """Of the hundreds of errors that a union of all block types gives, the one from the branch that was
+    meant.
+
+    A branch was not meant when its literal `type` (`role`, `name`, `stream`) does not match; among the
+    others the error that lies deepest in the body is the most telling.
+    """
+    details = error.errors(include_url=False, include_context=False)
+    wrong = {item["loc"][:-1] for item in details if _is_tag(item)}
+    meant = [item for item in details if not any(item["loc"][: len(loc)] == loc for loc in wrong)]
+    best = max(meant or details, key=lambda item: len(_path(item["loc"], body)))
+    path = _path(best["loc"], body)
+    return ".".join(str(part) for part in path), best["msg"]
+
+
+def _is_tag(item: ErrorDetails) -> bool:
+    tags = ("type", "role", "name", "stream")
+    return item["type"] in ("literal_error", "missing") and item["loc"][-1] in tags
+
+
+def _path(location: tuple[int | str, ...], body: Any) -> tuple[int | str, ...]:
+    """The parts of a pydantic location that are keys and indexes of the body; the rest are names of types."""
+    path: list[int | str] = []
+    for part in location:
+        if isinstance(body, dict) and part in body:
+            body = body[part]
+            path.append(part)
+        if isinstance(body, list) and isinstance(part, int) and part < len(body):
+            body = body[part]
+            path.append(part)
+    if isinstance(location[-1], str) and (not path or path[-1] != location[-1]) and location[-1].islower():
+        path.append(location[-1])
+    return tuple(path)
+
+
+def _conversation_faults(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the types cannot say and the API refuses all the same."""
+    messages = body["messages"]
+    if not messages or messages[0]["role"] != "user":
+        yield "messages", "the first message must be the user's"
+    open_calls: set[str] = set()
+    for number, message in enumerate(messages):
+        blocks = _blocks(message)
+        answered = {block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"}
+        if missing := open_calls - answered:
+            yield f"messages.{number}", f"tool_use {min(missing)} has no tool_result"
+        if unknown := answered - open_calls:
+            yield (
+                f"messages.{number}",
+                f"tool_result for {min(unknown)}, which the message before did not call",
+            )
+        for index, block in enumerate(blocks):
+            if block.get("type") == "text" and not block["text"]:
+                yield f"messages.{number}.content.{index}.text", "text content blocks must be non-empty"
+        open_calls = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if open_calls:
+        yield f"messages.{len(messages) - 1}", f"tool_use {min(open_calls)} has no tool_result"
+    if (count := _cache_breakpoints(body)) > _MAX_CACHE_BREAKPOINTS:
+        yield "cache_control", f"{count} breakpoints, the API allows {_MAX_CACHE_BREAKPOINTS}"
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _cache_breakpoints(value: Any) -> int:
+    if isinstance(value, dict):
+        own = 1 if value.get("cache_control") else 0
+        # A tool's input is the model's own data and may hold any key.
+        return own + sum(_cache_breakpoints(part) for key, part in value.items() if key != "input")
+    if isinstance(value, list):
+        return sum(_cache_breakpoints(part) for part in value)
+    return 0

@@ -1,0 +1,107 @@
+"""The agent's process: options, the parts put together, and an exit status that is 0 only if the model ended
+its turn."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from tileport_skill.agent.client import Asker, connect
+from tileport_skill.agent.editor import Editor
+from tileport_skill.agent.loop import Ended, Limits, converse
+from tileport_skill.agent.report import AgentReport, write_report
+from tileport_skill.agent.shell import Shell
+from tileport_skill.agent.status import StatusBoard
+from tileport_skill.agent.task import read_task
+from tileport_skill.agent.tools import Toolbox
+from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
+from tileport_skill.errors import RequestError
+
+_GRACE = 60.0
+"""Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    token = os.environ.pop(TOKEN_VARIABLE, "")
+    try:
+        if not token:
+            raise RequestError(f"{TOKEN_VARIABLE} is not set; give the attempt's broker token in it.")
+        task = read_task(options.task)
+    except RequestError as error:
+        print(error, file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, _terminated)
+    deadline = time.monotonic() + options.seconds
+    with StatusBoard(options.out, interval=options.beat, on_beat=lambda: _end_overdue(deadline)) as board:
+        shell = Shell(options.work, environment=dict(os.environ))
+        toolbox = Toolbox(shell, Editor(options.work), shell_seconds=options.shell_seconds, deadline=deadline)
+        asker = Asker(
+            connect(options.broker / SOCKET_NAME, token),
+            patience=options.patience,
+            deadline=deadline,
+            on_wait=lambda stage: board.update(stage=stage),
+        )
+        try:
+            ended = converse(
+                task,
+                model=options.model,
+                ask=asker,
+                run_tool=toolbox.run,
+                limits=Limits(turns=options.turns, max_tokens=options.max_tokens),
+                deadline=deadline,
+                tell=board.update,
+            )
+        finally:
+            shell.restart()
+        _write_end(options.out, ended)
+        board.update(state=ended.state, stage="ended", turn=ended.turns, exit_reason=ended.reason)
+    print(f"{ended.state}: {ended.reason}")
+    return 0 if ended.state == "finished" else 1
+
+
+def _write_end(out: Path, ended: Ended) -> None:
+    """Before the last status, so that whoever reads the end in the status finds the report."""
+    report = AgentReport(
+        summary=ended.summary, exit_reason=ended.reason, turns=ended.turns, tool_calls=ended.tool_calls
+    )
+    write_report(out, report)
+
+
+def _end_overdue(deadline: float) -> None:
+    """The loop looks at the clock between its steps; this is for the step that never ends."""
+    if time.monotonic() > deadline + _GRACE:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tileport_skill.agent", description=__doc__)
+    parser.add_argument(
+        "--task", type=Path, required=True, help="task.md: # System, a prompt, # Task, a message"
+    )
+    parser.add_argument("--work", type=Path, required=True, help="the work tree; edits stay inside it")
+    parser.add_argument("--broker", type=Path, required=True, help="directory that holds the broker's socket")
+    parser.add_argument("--out", type=Path, required=True, help="directory for status.json and report.json")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--max-tokens", type=int, default=32_000, help="per answer")
+    parser.add_argument("--seconds", type=float, default=7200, help="wall-clock limit of the whole run")
+    parser.add_argument("--shell-seconds", type=float, default=900, help="limit of one shell command")
+    parser.add_argument(
+        "--patience", type=float, default=1200, help="seconds to wait for a model that is away"
+    )
+    parser.add_argument("--beat", type=float, default=2, help="seconds between writings of the status")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
