@@ -13,6 +13,9 @@ from tileport_bot.status import MAX_ATTEMPTS, Record, Stage
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Operator, find_operator
 
+MAX_TRIGGERS = 50
+"""How many earlier acts a record remembers, which keeps a comment's hidden line short."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -98,7 +101,7 @@ def _start(spelling: str, place: Place, known: Known) -> Decision:
         return Start(record=record)
     if before.spent >= MAX_ATTEMPTS:
         return Say(text=replies.no_attempts_left(before))
-    past = (*before.past_triggers, before.trigger)
+    past = (*before.past_triggers, before.trigger)[-MAX_TRIGGERS:]
     return Start(
         record=replace(
             record, attempt=before.spent + 1, spent=before.spent, past_triggers=past, history=before.history
@@ -125,7 +128,7 @@ def _cancel(command: Cancel, place: Place, known: Known) -> Decision:
             return Say(text=replies.refused(str(error))) if live else Ignore(why=str(error))
         live = [record for record in live if record.operator == operator]
     if len(live) == 1:
-        past = (*live[0].past_triggers, place.trigger)
+        past = (*live[0].past_triggers, place.trigger)[-MAX_TRIGGERS:]
         return Stop(record=replace(live[0], stage=Stage.CANCELLED, past_triggers=past))
     if not live and command.operator is None:
         return Say(text=replies.nothing_to_cancel())

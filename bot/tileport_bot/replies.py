@@ -166,11 +166,11 @@ def _missing(result: Result | None) -> tuple[NotRun, ...]:
 
 
 def _evidence(gate: Gate) -> tuple[str, ...]:
+    """What a gate found, short enough for a row; all of it is in the report."""
     match gate:
-        case Passed(evidence=evidence):
-            return evidence
-        case Failed(reasons=reasons):
-            return reasons
+        case Passed(evidence=sentences) | Failed(reasons=sentences):
+            said = [sentence if len(sentence) <= 400 else f"{sentence[:399]}…" for sentence in sentences[:6]]
+            return (*said, *([f"{len(sentences) - 6} more in the report."] if len(sentences) > 6 else []))
         case NotRun(why=why):
             return (why,)
 

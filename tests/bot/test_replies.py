@@ -120,7 +120,7 @@ HOSTILE_LOG = "\n".join(
 )
 
 
-@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize("size", [1, 500])
 def test_a_comment_is_short_and_whole_whatever_the_log_holds(tmp_path: Path, size: int) -> None:
     finished = rejected(tmp_path / "attempt", log=f"{HOSTILE_LOG}\n" * size)
     assert isinstance(finished.acceptance, Rejected)
