@@ -1,4 +1,4 @@
-"""Nothing outgrows a reader: modules of at most 400 lines, functions of at most 60, a docstring at every head."""
+"""Nothing outgrows a reader: modules have at most 400 lines, functions at most 60, a module a docstring."""
 
 from __future__ import annotations
 

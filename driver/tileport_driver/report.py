@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from tileport_driver.records import (
     Acceptance,
     AgentRun,
+    Delivery,
     Failed,
     Gate,
     Hidden,
@@ -117,15 +118,14 @@ def headline(outcome: Outcome, operator: str) -> Headline:
             return Headline(
                 "ported",
                 f"{operator} is ported",
-                f"Every gate passed. The port is on branch `{delivery.branch}`, commit `{delivery.commit[:12]}`.",
+                f"Every gate passed. {_where(delivery)}.",
             )
         case Unproved(delivery=delivery, missing=missing):
             gates = _listed([gate.gate for gate in missing])
             return Headline(
                 "unproved",
                 f"{operator} is ported, but not yet proved",
-                f"No gate failed, and {gates} could not run here. The port is on branch `{delivery.branch}`, "
-                f"commit `{delivery.commit[:12]}`; this costs no attempt.",
+                f"No gate failed, and {gates} could not run here. {_where(delivery)}; this costs no attempt.",
             )
         case NotPorted(reasons=reasons):
             return Headline(
@@ -139,6 +139,10 @@ def headline(outcome: Outcome, operator: str) -> Headline:
                 f"The attempt at {operator} could not be finished",
                 f"Our machinery failed, so this costs no attempt. {reason}",
             )
+
+
+def _where(delivery: Delivery) -> str:
+    return f"The port is on branch `{delivery.branch}`, commit `{delivery.commit[:12]}`"
 
 
 def split_diff(diff: str) -> tuple[FileDiff, ...]:

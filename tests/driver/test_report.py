@@ -52,11 +52,11 @@ index 1111111..2222222 100644
 -from . import old
 +from . import double_it
 +--- a line that begins with three dashes
-diff --git a/src/tilegym/ops/cutile_rs/double_it_kernel/kernel.rs b/src/tilegym/ops/cutile_rs/double_it_kernel/kernel.rs
+diff --git a/src/tilegym/ops/cutile_rs/double_it/kernel.rs b/src/tilegym/ops/cutile_rs/double_it/kernel.rs
 new file mode 100644
 index 0000000..3333333
 --- /dev/null
-+++ b/src/tilegym/ops/cutile_rs/double_it_kernel/kernel.rs
++++ b/src/tilegym/ops/cutile_rs/double_it/kernel.rs
 @@ -0,0 +1,3 @@
 +pub fn double_it(x: &Tensor<f32, { [-1] }>) {
 +    // ``` and <b>html</b> and @everyone
@@ -193,7 +193,7 @@ def test_an_attempt_that_ended_before_anything_ran_still_has_a_report(
 ) -> None:
     report = ReportInput(
         operator="double_it", repository="r", base_commit="0" * 40, attempt_id="a", attempt=1, started="now",
-        stages=(), outcome=MachineryFailed(reason="Docker does not answer: start it, then `tileport resume a`."),
+        stages=(), outcome=MachineryFailed(reason="Docker does not answer."),
     )  # fmt: skip
     text = render(report)
     assert "could not be finished" in text
@@ -220,13 +220,14 @@ def test_every_outcome_has_a_headline_that_names_the_operator(outcome: Outcome, 
 def test_the_diff_is_split_by_file_with_its_lines_counted() -> None:
     registration, kernel = split_diff(DIFF)
     assert registration[:3] == ("src/tilegym/ops/cutile_rs/__init__.py", 2, 1)
-    assert kernel[:3] == ("src/tilegym/ops/cutile_rs/double_it_kernel/kernel.rs", 3, 0)
+    assert kernel[:3] == ("src/tilegym/ops/cutile_rs/double_it/kernel.rs", 3, 0)
     assert ("added", "+--- a line that begins with three dashes") in registration.lines
 
 
 def test_a_removed_file_and_a_binary_one_keep_their_paths() -> None:
     removed, binary = split_diff(
-        "diff --git a/x y.py b/x y.py\ndeleted file mode 100644\n--- a/x y.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
+        "diff --git a/x y.py b/x y.py\ndeleted file mode 100644\n--- a/x y.py\n+++ /dev/null\n"
+        "@@ -1 +0,0 @@\n-1\n"
         "diff --git a/i.png b/i.png\nnew file mode 100644\nGIT binary patch\nliteral 0\nHcmV?d00001\n"
     )
     assert removed[:3] == ("x y.py", 0, 1)

@@ -21,12 +21,12 @@ _SECRET = re.compile(
 
 
 def clean(text: str) -> str:
-    """`text` without terminal colours, control and direction characters, and with what looks like a key masked."""
+    """`text` without terminal colours, control and direction characters; what looks like a key is masked."""
     return _SECRET.sub("[masked]", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def plain(text: str) -> str:
-    """One line of prose; code spans in it stay, everything else that Markdown or GitHub would act on does not."""
+    """One line of prose; its code spans stay, everything else that Markdown or GitHub acts on does not."""
     line = " ".join(clean(text).split())
     parts, at = [], 0
     for span in _CODE_SPAN.finditer(line):

@@ -1,4 +1,4 @@
-"""Templates in, text out. HTML pages share one frame, one stylesheet and one set of parts, all in `templates/`.
+"""Templates in, text out. HTML pages share one frame, one stylesheet and one set of parts.
 
 A page is one file: it asks for nothing over the network, needs no script, and follows the reader's light or
 dark setting. Markdown templates (`*.md.j2`) use the filters of `markdown.py`; in HTML everything is escaped.

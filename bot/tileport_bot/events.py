@@ -1,0 +1,160 @@
+"""GitHub's JSON as typed events. Nothing else in the bot knows what GitHub's JSON looks like.
+
+Only what is acted on is read, so fields that GitHub adds, renames elsewhere or leaves null do no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from tileport_skill.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something happened, and by whom."""
+
+    repository: str
+    """`owner/name`."""
+    default_branch: str
+    issue: int
+    """The number of an issue or of a pull request; GitHub counts them together."""
+    sender: str
+    """Who set the label or wrote the comment; not the issue's author."""
+    sender_is_bot: bool
+    trigger: str
+    """Says which act this was: the same in every delivery of it, through whichever hook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labeled:
+    place: Place
+    label: str
+    """The label of this event; what other labels the issue has is not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlabeled:
+    place: Place
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commented:
+    """A new comment. Edits are never events: who may write could have had their words changed since."""
+
+    place: Place
+    comment: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    why: str
+
+
+Event = Labeled | Unlabeled | Commented | Ignored
+
+
+class _User(BaseModel):
+    login: str
+    type: str = "User"
+
+
+class _Repository(BaseModel):
+    full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    default_branch: str = "main"
+
+
+class _Issue(BaseModel):
+    number: Annotated[int, Field(gt=0)]
+    updated_at: str = ""
+
+
+class _Label(BaseModel):
+    name: str
+
+
+class _Comment(BaseModel):
+    id: int
+    body: str | None = None
+
+
+class _Any(BaseModel):
+    action: str = ""
+
+
+class _Issues(BaseModel):
+    repository: _Repository
+    issue: _Issue
+    sender: _User
+    label: _Label | None = None
+    """Absent when the label itself was deleted from the repository."""
+
+
+class _IssueComment(BaseModel):
+    repository: _Repository
+    issue: _Issue
+    sender: _User
+    comment: _Comment
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read_event(name: str, payload: object) -> Event:
+    """`name` is `X-GitHub-Event`, or `github.event_name` in a workflow.
+
+    Raises `RequestError` if the payload is not of GitHub's shape.
+    """
+    action = _read(_Any, name, payload).action
+    match name, action:
+        case "issues", "labeled" | "unlabeled":
+            return _label_event(action, _read(_Issues, name, payload))
+        case "issues", "transferred":
+            return Ignored(why="the issue was transferred; its labels count where it is now")
+        case "issue_comment", "created":
+            return _comment_event(_read(_IssueComment, name, payload))
+        case "issue_comment", "edited":
+            return Ignored(why="an edited comment is not read; write a new one")
+    return Ignored(why=f"nothing is done on {name}{f' ({action})' if action else ''}")
+
+
+def _label_event(action: str, found: _Issues) -> Event:
+    if found.label is None:
+        return Ignored(why="the label was deleted from the repository")
+    label = found.label.name
+    place = _place(found, trigger=f"{action} {label} {found.issue.updated_at}")
+    return Labeled(place=place, label=label) if action == "labeled" else Unlabeled(place=place, label=label)
+
+
+def _comment_event(found: _IssueComment) -> Event:
+    place = _place(found, trigger=f"comment {found.comment.id}")
+    return Commented(place=place, comment=found.comment.id, body=found.comment.body or "")
+
+
+def _place(found: _Issues | _IssueComment, *, trigger: str) -> Place:
+    sender = found.sender
+    return Place(
+        repository=found.repository.full_name,
+        default_branch=found.repository.default_branch,
+        issue=found.issue.number,
+        sender=sender.login,
+        sender_is_bot=sender.type != "User" or sender.login.endswith("[bot]"),
+        trigger=trigger,
+    )
+
+
+def _read(model: type[_Model], name: str, payload: object) -> _Model:
+    try:
+        return model.model_validate(payload)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise RequestError(
+            f"This is not a GitHub `{name}` event: {where}: {first['msg']}. "
+            "Give the file that GitHub Actions names in $GITHUB_EVENT_PATH, and its event name."
+        ) from None
