@@ -2,7 +2,7 @@
 .PHONY: demo test check setup lock soak bench mutants clean
 
 demo: setup
-	@.venv/bin/tileport demo
+	@.venv/bin/tileport-bot demo
 
 test: check
 	@.venv/bin/pytest -q -m "not soak"

@@ -71,9 +71,7 @@ def owner_of(failed: Failed, excerpt: Excerpt | None) -> Owner:
     text = "\n".join([*failed.reasons, excerpt.text if excerpt else ""])
     if re.search(r"No space left|Cannot allocate memory|Could not resolve host|Permission denied|OOM", text):
         return "environment"
-    if re.search(
-        r"internal compiler error|tileiras.*(?:crash|signal|assert)|rustc.*panicked", text, re.IGNORECASE
-    ):
+    if re.search(r"internal compiler error|tileiras.*(?:crash|signal|assert)|rustc.*panicked", text, re.IGNORECASE):
         return "compiler"
     match failed.gate:
         case "policy":

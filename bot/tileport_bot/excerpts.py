@@ -46,9 +46,7 @@ def _excerpt(path: Path) -> str:
         while piece := file.readline(1 << 16):
             line = piece.rstrip("\r\n")[:_LINE_CHARS]
             if _FIRST_ERROR.match(re.sub(r"\x1b\[[0-9;]*m", "", line)):
-                rest = (
-                    piece.rstrip("\r\n")[:_LINE_CHARS] for piece in iter(lambda: file.readline(1 << 16), "")
-                )
+                rest = (piece.rstrip("\r\n")[:_LINE_CHARS] for piece in iter(lambda: file.readline(1 << 16), ""))
                 return "\n".join([line, *islice(rest, _LINES - 1)])
             tail.append(line)
     return "\n".join(tail).strip("\n")

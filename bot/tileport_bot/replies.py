@@ -112,8 +112,7 @@ def status_list(records: tuple[Record, ...]) -> str:
     if not records:
         return "Nothing was asked for in this issue yet."
     rows = "\n".join(
-        f"| {code(record.operator)} | {record.stage} | {record.attempt} of {MAX_ATTEMPTS} |"
-        for record in records
+        f"| {code(record.operator)} | {record.stage} | {record.attempt} of {MAX_ATTEMPTS} |" for record in records
     )
     return f"| operator | stage | attempt |\n|---|---|---|\n{rows}"
 

@@ -33,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 
 
 @app.command()
-def ops(repo: Repo = Path("."), as_json: AsJson = False) -> None:
+def ops(repo: Repo = Path(), as_json: AsJson = False) -> None:
     """List the checkout's operators: their names, kernels, tests, and whether a port exists."""
     operators = read_operators(open_checkout(_root(repo)))
     if as_json:
@@ -45,7 +45,7 @@ def ops(repo: Repo = Path("."), as_json: AsJson = False) -> None:
 @app.command("port")
 def port_command(
     operator: Annotated[str, typer.Argument(help="An operator, in any spelling: rms_norm, rmsnorm, RMS-Norm.")],
-    repo: Repo = Path("."),
+    repo: Repo = Path(),
     script: Annotated[Path | None, typer.Option(help="Replay the conversation scripted in this folder.")] = None,
     live: Annotated[bool, typer.Option(help="Call the real API; ANTHROPIC_API_KEY stays outside.")] = False,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
@@ -71,7 +71,9 @@ def resume(
 
 @app.command()
 def show(
-    attempt: Annotated[str | None, typer.Argument(help="The attempt's name, or its beginning; else the newest.")] = None,
+    attempt: Annotated[
+        str | None, typer.Argument(help="The attempt's name, or its beginning; else the newest.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how an attempt ended, or how far it has come."""
@@ -105,7 +107,11 @@ def _finish(work: Callable[[Progress, Callable[[], bool]], Ended], as_json: bool
             console.print("Stopped; containers are gone. `tileport show` names the attempt, `tileport resume` goes on.")
             raise typer.Exit(_INTERRUPTED) from None
     if as_json:
-        print(json.dumps({"outcome": asdict(ended.outcome), **(_document(ended.attempt) if ended.attempt else {})}, indent=2))
+        print(
+            json.dumps(
+                {"outcome": asdict(ended.outcome), **(_document(ended.attempt) if ended.attempt else {})}, indent=2
+            )
+        )
     else:
         show_end(ended, stdout())
     raise typer.Exit(exit_code(ended))

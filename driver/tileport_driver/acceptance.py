@@ -66,7 +66,8 @@ def _policy(record: AgentCheckout, patch: Patch) -> Gate:
     broken = violations(patch, record.allowed)
     if broken:
         return Failed(gate="policy", reasons=broken, files=("patch.diff",))
-    evidence = f"All {len(patch.files)} paths of the patch are among the six a port may touch; plain files, {patch.bytes:,} bytes."
+    count = len(patch.files)
+    evidence = f"All {count} paths of the patch are among the six a port may touch; plain files, {patch.bytes:,} bytes."
     return Passed(gate="policy", evidence=(evidence,), files=("patch.diff",))
 
 
@@ -114,7 +115,13 @@ def _read_findings(evidence: Path, finished: Finished) -> Findings:
     """Without findings the judging itself broke down, which is ours: no verdict about the port follows from it."""
     path = evidence / "findings.json"
     if finished.exit_code != 0 or not path.is_file():
-        why = "ran out of memory" if finished.out_of_memory else "ran out of time" if finished.exit_code is None else "broke down"
+        why = (
+            "ran out of memory"
+            if finished.out_of_memory
+            else "ran out of time"
+            if finished.exit_code is None
+            else "broke down"
+        )
         raise MachineryError(f"the acceptance container {why}:\n{finished.last_lines(12)}")
     try:
         return TypeAdapter(Findings).validate_json(path.read_bytes())
@@ -125,7 +132,9 @@ def _read_findings(evidence: Path, finished: Finished) -> Findings:
 def _build_gate(build: Build) -> Gate:
     files = ("evidence/build.log",)
     if not build.ok:
-        return Failed(gate="build", reasons=(f"{build.command} failed:\n{build.excerpt}",), files=files, seconds=build.seconds)
+        return Failed(
+            gate="build", reasons=(f"{build.command} failed:\n{build.excerpt}",), files=files, seconds=build.seconds
+        )
     evidence = f"{build.command} succeeded; the library's SHA-256 is {build.library_sha256}."
     return Passed(gate="build", evidence=(evidence,), files=files, seconds=build.seconds)
 
@@ -153,8 +162,16 @@ def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:
     why = "An NVIDIA GPU is needed, and this version of Tileport measures on none by itself."
     run = f"git switch port/{record.operator} && DISABLE_FALLBACK=1 python -m pytest {tests} -k"
     return [
-        NotRun(gate="correctness", why=why, how=f"On a machine with a GPU and TileGym: {run} 'test_op and (cutile_rs or cutile-rs)'"),
-        NotRun(gate="performance", why=why, how=f"On a machine with a GPU and TileGym: {run} 'test_perf and cutile' --junitxml=perf.xml"),
+        NotRun(
+            gate="correctness",
+            why=why,
+            how=f"On a machine with a GPU and TileGym: {run} 'test_op and (cutile_rs or cutile-rs)'",
+        ),
+        NotRun(
+            gate="performance",
+            why=why,
+            how=f"On a machine with a GPU and TileGym: {run} 'test_perf and cutile' --junitxml=perf.xml",
+        ),
     ]
 
 

@@ -148,7 +148,10 @@ def _token(attempt: AttemptFolder) -> str:
     """The attempt's own; kept, so that a restarted driver knows the agent it finds."""
     path = attempt.path / "broker.token"
     if not path.exists():
-        with contextlib.suppress(FileExistsError), os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        with (
+            contextlib.suppress(FileExistsError),
+            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
+        ):
             file.write(secrets.token_urlsafe(24))
     return path.read_text()
 

@@ -41,7 +41,9 @@ def deliver(
         raise RequestError(f"{branch} is checked out in {target}. Check out another branch, then resume the attempt.")
     reference = f"refs/tileport/{attempt}"
     trusted.run("update-ref", reference, commit)
-    run_git("-C", str(target), "fetch", "--quiet", "--no-tags", str(trusted.git_dir), f"+{reference}:refs/heads/{branch}")
+    run_git(
+        "-C", str(target), "fetch", "--quiet", "--no-tags", str(trusted.git_dir), f"+{reference}:refs/heads/{branch}"
+    )
     if _tip(target, branch) != commit:
         raise MachineryError(f"{branch} in {target} did not come to stand at {commit}.")
     return Delivery(branch=branch, commit=commit)

@@ -70,7 +70,6 @@ def _launched(attempt: AttemptFolder) -> Iterator[None]:
         "system_database_url": f"sqlite:///{state_dir() / 'progress.sqlite'}",
         "application_version": _APPLICATION_VERSION,
         "executor_id": attempt.id,
-        "run_admin_server": False,
         "log_level": "ERROR",
     }
     DBOS(config=config)

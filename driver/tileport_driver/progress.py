@@ -38,7 +38,7 @@ class Progress:
 
     def __init__(self, on_stage: Callable[[Stage], None] = lambda stage: None) -> None:
         self._lock = threading.Lock()
-        self._on_stage = on_stage
+        self.on_stage = on_stage
         self._started = self._stage_started = time.monotonic()
         self._now = Snapshot(stage=Stage.PREPARING, seconds=0, stage_seconds=0, tokens=0, action="")
 
@@ -46,7 +46,7 @@ class Progress:
         with self._lock:
             self._stage_started = time.monotonic()
             self._now = replace(self._now, stage=stage, action="")
-        self._on_stage(stage)
+        self.on_stage(stage)
 
     def say(self, action: str, tokens: int | None = None) -> None:
         with self._lock:

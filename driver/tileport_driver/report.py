@@ -128,9 +128,7 @@ def headline(outcome: Outcome, operator: str) -> Headline:
                 f"No gate failed, and {gates} could not run here. {_where(delivery)}; this costs no attempt.",
             )
         case NotPorted(reasons=reasons):
-            return Headline(
-                "not ported", f"{operator} was not ported", f"Nothing was delivered. {' '.join(reasons)}"
-            )
+            return Headline("not ported", f"{operator} was not ported", f"Nothing was delivered. {' '.join(reasons)}")
         case Refused(reason=reason):
             return Headline("refused", f"The request for {operator} was refused", reason)
         case MachineryFailed(reason=reason):

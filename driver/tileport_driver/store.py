@@ -67,23 +67,27 @@ class AttemptFolder:
         return self._need("checkout.json", AgentCheckout)
 
     def agent_run(self) -> AgentRun | None:
-        return self._maybe("agent_run.json", AgentRun)
+        found: AgentRun | None = self._maybe("agent_run.json", AgentRun)
+        return found
 
     def patch(self) -> Patch | None:
-        return self._maybe("patch.json", Patch)
+        found: Patch | None = self._maybe("patch.json", Patch)
+        return found
 
     def acceptance(self) -> Acceptance | None:
-        return self._maybe("acceptance.json", Acceptance)
+        found: Acceptance | None = self._maybe("acceptance.json", Acceptance)
+        return found
 
     def outcome(self) -> Outcome | None:
-        return self._maybe("outcome.json", Outcome)
+        found: Outcome | None = self._maybe("outcome.json", Outcome)
+        return found
 
     def write(self, name: str, record: Any) -> None:
         """Writes a frozen record as `name`.json, whole or not at all."""
         write_json(self.path / f"{name}.json", asdict(record))
 
-    def _need(self, name: str, kind: Any) -> Any:
-        record = self._maybe(name, kind)
+    def _need(self, name: str, kind: type[Record]) -> Record:
+        record: Record | None = self._maybe(name, kind)
         if record is None:
             raise MachineryError(f"{self.path / name} is missing; the attempt stopped before it was written.")
         return record

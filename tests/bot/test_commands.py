@@ -31,9 +31,7 @@ def test_a_port_label_asks_for_its_operator(name: str) -> None:
     assert read_command(Unlabeled(place=PLACE, label=name)) == Cancel(operator="rms_norm")
 
 
-@pytest.mark.parametrize(
-    "name", ["bug", "port", "port:", "port: ", "export: x", "ported: x", "port; rms_norm", ""]
-)
+@pytest.mark.parametrize("name", ["bug", "port", "port:", "port: ", "export: x", "ported: x", "port; rms_norm", ""])
 def test_other_labels_ask_nothing(name: str) -> None:
     assert label(name) is None
     assert read_command(Unlabeled(place=PLACE, label=name)) is None

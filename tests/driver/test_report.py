@@ -176,9 +176,7 @@ def test_a_rejected_port_reads_as_its_golden(golden: Golden) -> None:
             files=("evidence/build.log",),
             seconds=9.0,
         ),
-        NotRun(
-            gate="tile-ir", why="The build failed before it.", how="It runs by itself once the build passes."
-        ),
+        NotRun(gate="tile-ir", why="The build failed before it.", how="It runs by itself once the build passes."),
     )
     outcome = NotPorted(reasons=("The build failed: error[E0308]: mismatched types in `kernel.rs`:2",))
     golden(

@@ -38,9 +38,7 @@ def build_app(conversation: Conversation, token: str) -> Starlette:
             raise Refusal(401, "authentication_error", "invalid x-api-key: give the attempt's broker token")
         asked = check_request(_parsed(await _body(request)))
         events: Events = asyncio.Queue()
-        task = asyncio.create_task(
-            conversation.exchange(asked, request.headers.get("anthropic-beta"), events)
-        )
+        task = asyncio.create_task(conversation.exchange(asked, request.headers.get("anthropic-beta"), events))
         # The loop itself keeps no hold on its tasks, and this one outlives a client that goes away.
         running.add(task)
         task.add_done_callback(running.discard)

@@ -99,12 +99,7 @@ class Spent:
     @property
     def tokens(self) -> int:
         used = self.usage
-        return (
-            used.input_tokens
-            + used.output_tokens
-            + used.cache_creation_input_tokens
-            + used.cache_read_input_tokens
-        )
+        return used.input_tokens + used.output_tokens + used.cache_creation_input_tokens + used.cache_read_input_tokens
 
 
 def overspent(budget: Budget, spent: Spent, *, tokens: int, dollars: Decimal) -> str | None:

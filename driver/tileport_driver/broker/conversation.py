@@ -74,9 +74,7 @@ class Conversation:
         if live:
             self._transcript.append(Sent(time=now(), request_hash=digest, tokens=tokens, dollars=dollars))
 
-    async def _answer(
-        self, request: dict[str, Any], digest: str, beta: str | None, events: Events
-    ) -> dict[str, Any]:
+    async def _answer(self, request: dict[str, Any], digest: str, beta: str | None, events: Events) -> dict[str, Any]:
         begun, started = now(), time.monotonic()
         position = self._transcript.standing.exchanges
         assembly = Assembly()

@@ -29,9 +29,7 @@ class Model(Protocol):
     def secrets(self) -> tuple[str, ...]:
         """What must never be written down."""
 
-    def answer(
-        self, request: dict[str, Any], *, position: int, beta: str | None
-    ) -> AsyncIterator[dict[str, Any]]:
+    def answer(self, request: dict[str, Any], *, position: int, beta: str | None) -> AsyncIterator[dict[str, Any]]:
         """The events of one answer. `position` is the number of exchanges before it, `beta` the client's
         `anthropic-beta` header."""
 

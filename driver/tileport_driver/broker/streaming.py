@@ -24,9 +24,7 @@ def as_events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     ending = {
-        key: message[key]
-        for key in ("stop_reason", "stop_sequence", "stop_details", "container")
-        if key in message
+        key: message[key] for key in ("stop_reason", "stop_sequence", "stop_details", "container") if key in message
     }
     yield {"type": "message_delta", "delta": ending, "usage": message["usage"]}
     yield {"type": "message_stop"}

@@ -109,9 +109,7 @@ class Standing:
                     dollars=self.spent.dollars + record.dollars,
                 )
                 whole = _with_messages(record, self.last)
-                return replace(
-                    self, exchanges=self.exchanges + 1, last=whole, spent=spent, open=None, key_refused=None
-                )
+                return replace(self, exchanges=self.exchanges + 1, last=whole, spent=spent, open=None, key_refused=None)
 
     def settled(self) -> Standing:
         """For a broker that starts: an answer that is still open now will never come."""
@@ -232,17 +230,13 @@ def _without_shared(record: Exchange, last: Exchange | None) -> Exchange:
 
 def _with_messages(record: Exchange, last: Exchange | None) -> Exchange:
     before = last.request["messages"][: record.shared] if last is not None else []
-    return replace(
-        record, shared=0, request={**record.request, "messages": [*before, *record.request["messages"]]}
-    )
+    return replace(record, shared=0, request={**record.request, "messages": [*before, *record.request["messages"]]})
 
 
 def _key_refused(record: Refused) -> str | None:
     if record.by == "broker" or record.status not in (401, 403):
         return None
-    return (
-        f"The API does not take the key: {record.message}. Set ANTHROPIC_API_KEY to a valid one and resume."
-    )
+    return f"The API does not take the key: {record.message}. Set ANTHROPIC_API_KEY to a valid one and resume."
 
 
 def _added(one: Usage, other: Usage) -> Usage:

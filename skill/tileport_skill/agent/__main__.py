@@ -85,9 +85,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tileport_skill.agent", description=__doc__)
-    parser.add_argument(
-        "--task", type=Path, required=True, help="task.md: # System, a prompt, # Task, a message"
-    )
+    parser.add_argument("--task", type=Path, required=True, help="task.md: # System, a prompt, # Task, a message")
     parser.add_argument("--work", type=Path, required=True, help="the work tree; edits stay inside it")
     parser.add_argument("--broker", type=Path, required=True, help="directory that holds the broker's socket")
     parser.add_argument("--out", type=Path, required=True, help="directory for status.json and report.json")
@@ -96,9 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-tokens", type=int, default=32_000, help="per answer")
     parser.add_argument("--seconds", type=float, default=7200, help="wall-clock limit of the whole run")
     parser.add_argument("--shell-seconds", type=float, default=900, help="limit of one shell command")
-    parser.add_argument(
-        "--patience", type=float, default=1200, help="seconds to wait for a model that is away"
-    )
+    parser.add_argument("--patience", type=float, default=1200, help="seconds to wait for a model that is away")
     parser.add_argument("--beat", type=float, default=2, help="seconds between writings of the status")
     return parser
 

@@ -70,9 +70,7 @@ class Asker:
             return retrying(self._once, request)
         except anthropic.APIStatusError as error:
             if _may_pass(error):
-                raise Unreachable(
-                    f"the API still answered {error.status_code} after {seconds:.0f} s"
-                ) from error
+                raise Unreachable(f"the API still answered {error.status_code} after {seconds:.0f} s") from error
             raise Refused(_reason(error)) from error
         except (anthropic.APIError, httpx2.TransportError, BrokenStream) as error:
             raise Unreachable(f"no answer for {seconds:.0f} s: {type(error).__name__}: {error}") from error
@@ -92,11 +90,7 @@ class Asker:
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked = (
-            error.response.headers.get("retry-after", "")
-            if isinstance(error, anthropic.APIStatusError)
-            else ""
-        )
+        asked = error.response.headers.get("retry-after", "") if isinstance(error, anthropic.APIStatusError) else ""
         return min(float(asked), 120.0) if asked.isdecimal() else self._backoff(state)
 
     def _tell(self, state: tenacity.RetryCallState) -> None:

@@ -88,9 +88,7 @@ class Editor:
         except (OSError, RuntimeError) as error:
             raise EditError(f"{path} cannot be resolved: {error}") from error
         if resolved != self._root and self._root not in resolved.parents:
-            raise EditError(
-                f"{path} lies outside the work tree {self._root}; only files inside it can be edited."
-            )
+            raise EditError(f"{path} lies outside the work tree {self._root}; only files inside it can be edited.")
         return resolved
 
     def _read(self, target: Path) -> str:

@@ -59,9 +59,7 @@ class _Conversation:
     rounds: deque[str] = field(default_factory=deque)
 
     def ended(self, state: Literal["finished", "failed"], reason: str) -> Ended:
-        return Ended(
-            state=state, reason=reason, summary=self.summary, turns=self.turns, tool_calls=self.tool_calls
-        )
+        return Ended(state=state, reason=reason, summary=self.summary, turns=self.turns, tool_calls=self.tool_calls)
 
 
 def converse(
@@ -145,17 +143,13 @@ def _run_tools(
         results.append(run_tool(call))
         talk.tool_calls += 1
     talk.messages.append({"role": "user", "content": results})
-    done = [
-        [call.name, call.input, result.get("content")] for call, result in zip(calls, results, strict=True)
-    ]
+    done = [[call.name, call.input, result.get("content")] for call, result in zip(calls, results, strict=True)]
     talk.rounds.append(json.dumps(done, sort_keys=True, default=str))
     if len(talk.rounds) > 3 * limits.repeats:
         talk.rounds.popleft()
     # Counted over a window and not only in a row, so that going to and fro between two calls is seen too.
     if Counter(talk.rounds)[talk.rounds[-1]] >= limits.repeats:
-        return talk.ended(
-            "failed", f"the model loops: {limits.repeats} times the same calls with the same results"
-        )
+        return talk.ended("failed", f"the model loops: {limits.repeats} times the same calls with the same results")
     return None
 
 
@@ -164,9 +158,7 @@ def _cut_off(calls: list[ToolUseBlock]) -> list[dict[str, Any]] | str:
     if not calls:
         return "Your answer was cut off at its token limit. Go on where it ended, in smaller steps."
     why = "Not run: the answer was cut off at its token limit, the call may be incomplete. Use smaller steps."
-    return [
-        {"type": "tool_result", "tool_use_id": call.id, "content": why, "is_error": True} for call in calls
-    ]
+    return [{"type": "tool_result", "tool_use_id": call.id, "content": why, "is_error": True} for call in calls]
 
 
 def _is_empty(block: Any) -> bool:

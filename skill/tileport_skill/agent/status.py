@@ -78,9 +78,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 class StatusBoard:
     """Keeps `status.json` fresh from a thread of its own, whatever the conversation is waiting for."""
 
-    def __init__(
-        self, folder: Path, *, interval: float = 2.0, on_beat: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, *, interval: float = 2.0, on_beat: Callable[[], None] | None = None) -> None:
         now = time.time()
         self._path = folder / STATUS_FILE
         self._interval = interval

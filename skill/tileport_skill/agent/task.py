@@ -37,7 +37,5 @@ def read_task(path: Path) -> Task:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"The task file {path} cannot be read: {error}. Give a UTF-8 text file."
-        ) from error
+        raise RequestError(f"The task file {path} cannot be read: {error}. Give a UTF-8 text file.") from error
     return parse_task(text, name=path.name)

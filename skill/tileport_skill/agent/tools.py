@@ -132,9 +132,7 @@ def describe(name: str, given: dict[str, Any]) -> str:
         first = command.splitlines()[0] if command else ""
         return f"bash: {first}"[:80]
     if name == EDITOR:
-        verb = {"str_replace": "edit", "insert": "edit"}.get(
-            str(given.get("command")), str(given.get("command"))
-        )
+        verb = {"str_replace": "edit", "insert": "edit"}.get(str(given.get("command")), str(given.get("command")))
         return f"{verb} {str(given.get('path')).rsplit('/', 1)[-1]}"[:80]
     return f"unknown tool {name}"[:80]
 

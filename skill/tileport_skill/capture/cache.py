@@ -17,7 +17,9 @@ def cache_folder(*parts: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MachineryError(f"The cache folder {folder} cannot be made: {error}. Set {VARIABLE} to another.") from error
+        raise MachineryError(
+            f"The cache folder {folder} cannot be made: {error}. Set {VARIABLE} to another."
+        ) from error
     return folder
 
 

@@ -84,16 +84,12 @@ class Request:
     max_divisibility: int | None = None
 
 
-def request_for(
-    entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str
-) -> Request:
+def request_for(entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str) -> Request:
     """The request for `launch`. Raises `Unmapped` where binding by position is not possible."""
     names = [parameter.name for parameter in specialisation.parameters]
     constants = {p.name: p for p in specialisation.parameters if isinstance(p, Constant)}
     runtime = [
-        (name, argument)
-        for name, argument in zip(names, launch.arguments, strict=True)
-        if name not in constants
+        (name, argument) for name, argument in zip(names, launch.arguments, strict=True) if name not in constants
     ]
     types: dict[str, str] = {}
     tensors: list[TensorFacts] = []
@@ -156,7 +152,9 @@ def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tu
 
 def _scalar(entry: Entry, left: list[object], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
     if argument.type in ("int", "bool"):
-        return _integer(entry, left, repr(name), int(argument.text == "True") if argument.type == "bool" else int(argument.text))
+        return _integer(
+            entry, left, repr(name), int(argument.text == "True") if argument.type == "bool" else int(argument.text)
+        )
     if not isinstance(left[0], ScalarParameter):
         raise Unmapped(f"entry {entry.name}: {name!r} is a scalar, {left[0]!r} is not")
     left.pop(0)

@@ -155,7 +155,9 @@ class Emitter:
 
 def _answer(said: str | None, out: Path, timed_out: bool, seconds: float) -> Emitted:
     if said is None:
-        kind, text = ("timeout", f"did not compile within {seconds:.0f} s") if timed_out else ("crash", "the emitter died")
+        kind, text = (
+            ("timeout", f"did not compile within {seconds:.0f} s") if timed_out else ("crash", "the emitter died")
+        )
         return Emitted(bytecode=None, problem=Problem(kind=kind, message=text))
     document = _parsed(said)
     if document is None:

@@ -1,1 +1,1 @@
-"""The judging that happens inside the acceptance container: build, then Tile IR. Writes what it found, decides nothing."""
+"""What happens inside the acceptance container: build, then Tile IR. It writes what it found and decides nothing."""

@@ -72,9 +72,7 @@ def assemble(bytecode: bytes, arch: str) -> Cubin | Refused:
     if not ARCHITECTURE.fullmatch(arch):
         return Refused(tool="tileiras", reason=f"{arch!r} is not an architecture; expected one like sm_90")
     with tempfile.TemporaryDirectory(prefix="tileport-") as folder:
-        source, target, remarks = (
-            Path(folder) / name for name in ("kernel.tileirbc", "kernel.cubin", "remarks")
-        )
+        source, target, remarks = (Path(folder) / name for name in ("kernel.tileirbc", "kernel.cubin", "remarks"))
         source.write_bytes(bytecode)
         options = ["--remarks=all", "--remark-format=yaml", f"--remarks-output-file={remarks}"]
         command = [tool("tileiras"), "--gpu-name", arch, *options, str(source), "-o", str(target)]
@@ -121,9 +119,7 @@ def _without_randomisation() -> tuple[str, ...]:
     """The prefix that runs a program with fixed addresses, checked once to work here."""
     setarch = shutil.which("setarch")
     if setarch is None:
-        raise MachineryError(
-            "setarch was not found; install util-linux. tileiras must run at fixed addresses."
-        )
+        raise MachineryError("setarch was not found; install util-linux. tileiras must run at fixed addresses.")
     probe = subprocess.run([setarch, "-R", "true"], capture_output=True, text=True, timeout=10, check=False)
     if probe.returncode != 0:
         raise MachineryError(

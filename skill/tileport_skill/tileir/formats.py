@@ -52,15 +52,9 @@ FORMATS: dict[str, str] = {
     "alloca": "num_elem = $num_elem#, alignment = $alignment#« $global+» : @=",
     "assert": '$condition, $message" : @condition',
     "assume": "$predicate?, $value : @value=",
-    "atomic_cas_tko": (
-        f"{_SYNC}$pointers, $cmp, $val«, $mask»« token=$token» : @pointers, @val«, @mask» -> @="
-    ),
-    "atomic_rmw_tko": (
-        f"{_SYNC}$pointers, $mode!, $arg«, $mask»« token=$token» : @pointers, @arg«, @mask» -> @="
-    ),
-    "atomic_red_view_tko": (
-        f"{_SYNC}$view[$index*], $mode!, $value« token = $token» : @value, @view, @index^ -> @="
-    ),
+    "atomic_cas_tko": (f"{_SYNC}$pointers, $cmp, $val«, $mask»« token=$token» : @pointers, @val«, @mask» -> @="),
+    "atomic_rmw_tko": (f"{_SYNC}$pointers, $mode!, $arg«, $mask»« token=$token» : @pointers, @arg«, @mask» -> @="),
+    "atomic_red_view_tko": (f"{_SYNC}$view[$index*], $mode!, $value« token = $token» : @value, @view, @index^ -> @="),
     "cat": "$lhs, $rhs dim = $dim# : @lhs, @rhs -> @=",
     "cmpf": "$comparison_predicate! $comparison_ordering! $lhs, $rhs : @lhs -> @=",
     "cmpi": "$comparison_predicate! $lhs, $rhs, $signedness! : @lhs -> @=",
@@ -70,8 +64,7 @@ FORMATS: dict[str, str] = {
     "exti": "$from $signedness! : @from -> @=",
     "fma": f"$lhs, $rhs, $acc{_ROUND}« $flush_to_zero+» : @=",
     "for": (
-        "«$unsignedCmp+ »$iv% in ($lowerBound to $upperBound, step $step) : @iv%"
-        "« iter_values($initValues=) -> (@=)» {"
+        "«$unsignedCmp+ »$iv% in ($lowerBound to $upperBound, step $step) : @iv%« iter_values($initValues=) -> (@=)» {"
     ),
     "fpowi": "$source, $exponent : @source=, @exponent",
     "ftof": f"$from{_ROUND} : @from -> @=",
@@ -84,8 +77,7 @@ FORMATS: dict[str, str] = {
     "itof": f"$from $signedness!{_ROUND} : @from -> @=",
     "join_tokens": "$tokens* : @=",
     "load_ptr_tko": (
-        f"{_ORDER}$source«, $mask»«, $paddingValue»« token=$token»{_HINTS}"
-        " : @source«, @mask»«, @paddingValue» -> @="
+        f"{_ORDER}$source«, $mask»«, $paddingValue»« token=$token»{_HINTS} : @source«, @mask»«, @paddingValue» -> @="
     ),
     "load_view_tko": f"{_ORDER}$view[$index*]« token = $token»{_HINTS} : @view, @index^ -> @=",
     "loop": "« iter_values($initValues=) : @initValues*»« -> @=» {",

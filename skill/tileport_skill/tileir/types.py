@@ -86,9 +86,7 @@ class PartitionView:
     dim_map: tuple[int, ...]
 
     def __str__(self) -> str:
-        return (
-            f"partition_view<{_tile(self.tile)}, {_padding(self.padding)}{self.tensor}{_map(self.dim_map)}>"
-        )
+        return f"partition_view<{_tile(self.tile)}, {_padding(self.padding)}{self.tensor}{_map(self.dim_map)}>"
 
 
 @dataclass(frozen=True, slots=True)

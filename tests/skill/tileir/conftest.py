@@ -62,9 +62,7 @@ def array(dtype, ndim: int, align: int = 16) -> ArrayConstraint:
 def _export(kernel, parameters: tuple, symbol: str, arch: str) -> bytes:
     signature = KernelSignature(list(parameters), CallingConvention.cutile_python_v1(), symbol=symbol)
     out = io.BytesIO()
-    export_kernel(
-        kernel, [signature], out, gpu_code=arch, output_format="tileir_bytecode", bytecode_version="13.3"
-    )
+    export_kernel(kernel, [signature], out, gpu_code=arch, output_format="tileir_bytecode", bytecode_version="13.3")
     return out.getvalue()
 
 

@@ -67,9 +67,7 @@ def test_a_mounted_toolchain_is_preferred(monkeypatch, tmp_path):
 
 def test_a_forbidden_personality_call_names_the_seccomp_rule(monkeypatch):
     def forbidden(command, **_):
-        return subprocess.CompletedProcess(
-            command, 1, "", "setarch: failed to set personality: not permitted"
-        )
+        return subprocess.CompletedProcess(command, 1, "", "setarch: failed to set personality: not permitted")
 
     module._without_randomisation.cache_clear()
     monkeypatch.setattr(subprocess, "run", forbidden)

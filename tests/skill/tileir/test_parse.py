@@ -46,8 +46,7 @@ def test_the_whole_corpus_comes_back_byte_for_byte():
 
 def test_values_know_their_lines_and_types():
     (entry,) = parse(
-        "entry @k(%arg0: tile<f32>) {\n"
-        "  %0 = negf %arg0 : tile<f32>\n  %1 = absf %0 : tile<f32>\n  return\n}\n"
+        "entry @k(%arg0: tile<f32>) {\n  %0 = negf %arg0 : tile<f32>\n  %1 = absf %0 : tile<f32>\n  return\n}\n"
     ).entries
     negf, absf, _ = entry.body.ops
     assert absf.operand("source") is negf.result
@@ -57,8 +56,7 @@ def test_values_know_their_lines_and_types():
 
 def test_view_types_are_taken_apart():
     view = parse_type(
-        "partition_view<tile=(8x4), padding_value = zero, "
-        "tensor_view<?x16xf32, strides=[?,1]>, dim_map=[1, 0]>"
+        "partition_view<tile=(8x4), padding_value = zero, tensor_view<?x16xf32, strides=[?,1]>, dim_map=[1, 0]>"
     )
     assert isinstance(view, PartitionView)
     assert (view.tile, view.padding, view.dim_map) == ((8, 4), "zero", (1, 0))
@@ -111,8 +109,6 @@ def test_damaged_text_gives_an_error_or_a_module_and_nothing_else():
         piece = "".join(lines[start : start + 20])
         where = chance.randrange(len(piece))
         junk = chance.choice(["", "%", "<", ">", "x", "{", "}", "\n", "%arg0", ", ", "é", "\0", '"', "99"])
-        damaged = (
-            "entry @k(%arg0: tile<f32>) {\n" + piece[:where] + junk + piece[where + chance.randrange(4) :]
-        )
+        damaged = "entry @k(%arg0: tile<f32>) {\n" + piece[:where] + junk + piece[where + chance.randrange(4) :]
         with contextlib.suppress(ParseError):
             parse(damaged)

@@ -135,7 +135,5 @@ def _apply_to_parameters(self: torch.nn.Module, fn: Callable[..., Any], recurse:
                 if old is None:
                     continue
                 new = fn(old.detach())
-                held[name] = (
-                    torch.nn.Parameter(new, old.requires_grad) if isinstance(old, torch.nn.Parameter) else new
-                )
+                held[name] = torch.nn.Parameter(new, old.requires_grad) if isinstance(old, torch.nn.Parameter) else new
     return self

@@ -7,8 +7,7 @@ from typing import ClassVar
 import pytest
 import tilegym
 import torch
-from tilegym.backend import is_backend_available
-from tilegym.backend import set_backend
+from tilegym.backend import is_backend_available, set_backend
 
 from tests import common
 
