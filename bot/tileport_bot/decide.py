@@ -103,9 +103,7 @@ def _start(spelling: str, place: Place, known: Known) -> Decision:
         return Say(text=replies.no_attempts_left(before))
     past = (*before.past_triggers, before.trigger)[-MAX_TRIGGERS:]
     return Start(
-        record=replace(
-            record, attempt=before.spent + 1, spent=before.spent, past_triggers=past, history=before.history
-        )
+        record=replace(record, attempt=before.spent + 1, spent=before.spent, past_triggers=past, history=before.history)
     )
 
 

@@ -90,9 +90,7 @@ class DryRunGitHub:
 
     def own_comments(self, repository: str, issue: int) -> tuple[Comment, ...]:
         found = sorted(self._comments.items())
-        return tuple(
-            Comment(id, body) for id, (where, number, body) in found if (where, number) == (repository, issue)
-        )
+        return tuple(Comment(id, body) for id, (where, number, body) in found if (where, number) == (repository, issue))
 
     def read_comment(self, repository: str, comment: int) -> str:
         return self._comments[comment][2]
@@ -141,9 +139,7 @@ class DryRunGitHub:
             "title": new.title,
             "body": new.body,
         }
-        self._keep(
-            write, f"open a {'draft ' if new.draft else ''}pull request from {new.branch}: {new.title}"
-        )
+        self._keep(write, f"open a {'draft ' if new.draft else ''}pull request from {new.branch}: {new.title}")
         return PullRequest(number, f"pull-request-{number}.md", new.body)
 
     def edit_pull_request(self, repository: str, number: int, title: str, body: str) -> None:
@@ -158,9 +154,7 @@ class DryRunGitHub:
 
     def _keep(self, write: dict[str, Any], line: str) -> None:
         name = f"{len(self._writes) + 1:03d}-{write['write'].replace(' ', '-')}.json"
-        (self._folder / name).write_text(
-            json.dumps(write, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        (self._folder / name).write_text(json.dumps(write, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         self._apply(write)
         if "comment" in write["write"]:
             (self._folder / f"comment-{write['id']}.md").write_text(write["body"], encoding="utf-8")

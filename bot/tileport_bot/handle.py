@@ -70,9 +70,7 @@ def look_up(bot: Bot, place: Place) -> Known:
     return Known(
         permission=bot.github.permission(place.repository, place.sender),
         operators=operators,
-        references={
-            o.name: hashlib.sha256((checkout.root / o.reference).read_bytes()).hexdigest() for o in operators
-        },
+        references={o.name: hashlib.sha256((checkout.root / o.reference).read_bytes()).hexdigest() for o in operators},
         records=tuple(record for body in bodies if (record := read_record(body))),
         answered=frozenset(trigger for body in bodies if (trigger := answered_trigger(body))),
     )

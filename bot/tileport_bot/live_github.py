@@ -62,9 +62,7 @@ class LiveGitHub:
 
     @_said
     def read_comment(self, repository: str, comment: int) -> str:
-        _, data = self._github.requester.requestJsonAndCheck(
-            "GET", f"/repos/{repository}/issues/comments/{comment}"
-        )
+        _, data = self._github.requester.requestJsonAndCheck("GET", f"/repos/{repository}/issues/comments/{comment}")
         return str(data["body"] or "")
 
     @_said

@@ -27,9 +27,7 @@ def said(time: datetime) -> str:
 class StatusComment:
     """Keeps `record` and the comment that shows it the same."""
 
-    def __init__(
-        self, github: GitHub, place: Place, record: Record, *, now: Clock, log: Callable[[str], None]
-    ) -> None:
+    def __init__(self, github: GitHub, place: Place, record: Record, *, now: Clock, log: Callable[[str], None]) -> None:
         self.record = record
         self._github = github
         self._repository = place.repository

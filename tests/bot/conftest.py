@@ -58,14 +58,10 @@ MISSING = NotRun(
 
 def unproved() -> Finished:
     return Finished(
-        outcome=Unproved(
-            delivery=Delivery(branch="port/silu_and_mul", commit="89ab" * 10), missing=(MISSING,)
-        ),
+        outcome=Unproved(delivery=Delivery(branch="port/silu_and_mul", commit="89ab" * 10), missing=(MISSING,)),
         acceptance=Inconclusive(
             gates=(
-                Passed(
-                    gate="policy", evidence=("It touches the 6 files of a port and no other.",), seconds=0.02
-                ),
+                Passed(gate="policy", evidence=("It touches the 6 files of a port and no other.",), seconds=0.02),
                 Passed(gate="tile-ir", evidence=("3 of 3 specialisations are equal.",), seconds=4.8),
                 MISSING,
             )
@@ -97,9 +93,7 @@ def rejected(
             reasons=("`cargo build` ended with 101: mismatched types in kernel.rs",),
             files=("build.log",),
         ),
-        NotRun(
-            gate="tile-ir", why="The build failed before it.", how="It runs by itself once the build passes."
-        ),
+        NotRun(gate="tile-ir", why="The build failed before it.", how="It runs by itself once the build passes."),
     )
     return Finished(
         outcome=NotPorted(reasons=("The gate build failed.",)),
@@ -172,9 +166,7 @@ MakeRoom = Callable[..., Room]
 
 @pytest.fixture
 def make_room(checkout: Path, tmp_path: Path) -> MakeRoom:
-    def make(
-        *ends: Finished | BaseException, permission: Permission = Permission.WRITE, drafts: bool = True
-    ) -> Room:
+    def make(*ends: Finished | BaseException, permission: Permission = Permission.WRITE, drafts: bool = True) -> Room:
         said: list[str] = []
         driver = ScriptedDriver(list(ends))
         out = tmp_path / "out"

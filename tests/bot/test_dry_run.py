@@ -80,10 +80,7 @@ def test_the_command_prints_each_write_and_where_they_lie(checkout: Path, tmp_pa
         "[dry run] react with 👀 on example/TileGym#12",
         "[dry run] comment on example/TileGym#12: Porting `silu_and_mul`: authorised",
     ]
-    assert (
-        "[dry run] open a draft pull request from port/silu_and_mul: Port silu_and_mul to cuTile Rust"
-        in lines
-    )
+    assert "[dry run] open a draft pull request from port/silu_and_mul: Port silu_and_mul to cuTile Rust" in lines
     assert lines[-2:] == ["unproved: silu_and_mul", f"What GitHub would show lies in {tmp_path / 'out'}/"]
 
 

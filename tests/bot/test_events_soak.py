@@ -27,9 +27,7 @@ def node_folder() -> Path:
     folder = cache / "tileport" / "github-webhooks"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
-    subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--save-exact", *PACKAGES], cwd=folder, check=True
-    )
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--save-exact", *PACKAGES], cwd=folder, check=True)
     return folder
 
 

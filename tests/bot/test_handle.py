@@ -78,10 +78,7 @@ def test_the_same_event_again_is_the_one_job_there_is(make_room: MakeRoom) -> No
     room.handle("issues.labeled")
     before = room.writes()
     for _ in range(20):
-        assert (
-            room.handle("issues.labeled").line
-            == "ignored: this was answered before; it is the same event again"
-        )
+        assert room.handle("issues.labeled").line == "ignored: this was answered before; it is the same event again"
     assert room.writes() == before
     assert len(room.driver.ran) == 1
 
@@ -89,9 +86,7 @@ def test_the_same_event_again_is_the_one_job_there_is(make_room: MakeRoom) -> No
 def test_another_label_while_one_attempt_runs_starts_nothing(make_room: MakeRoom) -> None:
     room = make_room(unproved())
     lines: list[str] = []
-    room.driver.while_running = lambda: lines.append(
-        room.handle("issues", labelled_again("2026-08-22T12:04:00Z")).line
-    )
+    room.driver.while_running = lambda: lines.append(room.handle("issues", labelled_again("2026-08-22T12:04:00Z")).line)
     room.handle("issues.labeled")
     assert lines == ["ignored: silu_and_mul is being worked on already (running)"]
     assert len(room.driver.ran) == 1
@@ -102,10 +97,7 @@ def test_two_attempts_stay_two_and_a_third_is_refused(make_room: MakeRoom, tmp_p
     room.handle("issues.labeled")
     assert "1 of 2 attempts left" in room.comment()
     room.handle("issues", labelled_again("2026-08-22T13:00:00Z"))
-    assert (
-        "- Attempt 1: not ported at the gate build\n- Attempt 2: not ported at the gate build"
-        in room.comment()
-    )
+    assert "- Attempt 1: not ported at the gate build\n- Attempt 2: not ported at the gate build" in room.comment()
     assert "`/retry`" not in room.comment()
     room.handle("issues", labelled_again("2026-08-22T14:00:00Z"))
     assert room.driver.ran == [("silu_and_mul", 1), ("silu_and_mul", 2)]
@@ -147,19 +139,14 @@ def test_a_repository_that_wants_no_drafts_gets_the_branch_only(make_room: MakeR
     room = make_room(unproved(), drafts=False)
     room.handle("issues.labeled")
     assert "create pull request" not in room.writes()
-    assert (
-        "The port is on the branch `port/silu_and_mul`; no pull request was opened for it." in room.comment()
-    )
+    assert "The port is on the branch `port/silu_and_mul`; no pull request was opened for it." in room.comment()
 
 
 @pytest.mark.parametrize("permission", [Permission.READ, Permission.NONE])
 def test_who_may_not_write_is_not_answered(make_room: MakeRoom, permission: Permission) -> None:
     room = make_room(unproved(), permission=permission)
     for name in ("issues.labeled", "issue_comment.created", "issue_comment.created.misspelt"):
-        assert (
-            room.handle(name).line
-            == f"ignored: alice may not write to example/TileGym (permission: {permission})"
-        )
+        assert room.handle(name).line == f"ignored: alice may not write to example/TileGym (permission: {permission})"
     assert room.writes() == []
 
 
@@ -271,15 +258,10 @@ def test_retry_cancel_status_and_help_are_answered(make_room: MakeRoom) -> None:
 def test_a_second_process_finds_what_the_first_left(make_room: MakeRoom) -> None:
     make_room(unproved()).handle("issues.labeled")
     second = make_room(unproved())
-    assert (
-        second.handle("issues.labeled").line
-        == "ignored: this was answered before; it is the same event again"
-    )
+    assert second.handle("issues.labeled").line == "ignored: this was answered before; it is the same event again"
 
 
-def test_a_checkout_that_is_none_is_refused_before_anything_is_written(
-    make_room: MakeRoom, checkout: Path
-) -> None:
+def test_a_checkout_that_is_none_is_refused_before_anything_is_written(make_room: MakeRoom, checkout: Path) -> None:
     room = make_room(unproved())
     (checkout / "src/tilegym/ops/cutile_rs").rmdir()
     with pytest.raises(RequestError, match="is not a TileGym checkout"):

@@ -62,9 +62,7 @@ def asked(server: type[_Server]) -> list[str]:
     return [what for what, _ in server.asked]
 
 
-def test_a_comment_whose_answer_was_lost_is_not_written_twice(
-    server: type[_Server], live: LiveGitHub
-) -> None:
+def test_a_comment_whose_answer_was_lost_is_not_written_twice(server: type[_Server], live: LiveGitHub) -> None:
     write = "POST /repos/a/b/issues/12/comments"
     server.answers = {write: [(502, {"message": "Bad Gateway"}), (201, {"id": 1})]}
     with pytest.raises(MachineryError, match="502 to create_comment: Bad Gateway"):
@@ -88,9 +86,7 @@ def test_only_our_own_comments_are_ours(server: type[_Server], live: LiveGitHub)
     assert live.own_comments("a/b", 12) == (Comment(2, "ours"),)
 
 
-@pytest.mark.parametrize(
-    ("answer", "permission"), [*((p.value, p) for p in Permission), ("odd", Permission.NONE)]
-)
+@pytest.mark.parametrize(("answer", "permission"), [*((p.value, p) for p in Permission), ("odd", Permission.NONE)])
 def test_the_permission_is_githubs_answer(
     server: type[_Server], live: LiveGitHub, answer: str, permission: Permission
 ) -> None:

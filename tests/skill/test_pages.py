@@ -49,9 +49,7 @@ def test_names_with_underscores_are_shown_as_they_are() -> None:
 
 
 def test_nobody_is_notified_and_nothing_is_linked() -> None:
-    assert (
-        markdown.plain("@octocat closes #12 and GH-34") == "@\u200boctocat closes #\u200b12 and GH-\u200b34"
-    )
+    assert markdown.plain("@octocat closes #12 and GH-34") == "@\u200boctocat closes #\u200b12 and GH-\u200b34"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -81,9 +79,7 @@ def test_a_fence_is_closed_by_its_own_end_only_and_stays_short(text: str) -> Non
 
 
 def test_of_a_long_log_the_beginning_and_more_of_the_end_are_kept() -> None:
-    short = markdown.shorten("\n".join(str(n) for n in range(1_000)), max_lines=30, max_chars=10_000).split(
-        "\n"
-    )
+    short = markdown.shorten("\n".join(str(n) for n in range(1_000)), max_lines=30, max_chars=10_000).split("\n")
     assert short[0] == "0"
     assert short[10] == "… 970 lines left out …"
     assert short[11:] == [str(n) for n in range(980, 1_000)]
