@@ -17,7 +17,7 @@ FUNCTION_LINES = 60
 def over_budget(text: str) -> list[str]:
     """What is wrong with one module's source, a line each."""
     tree = ast.parse(text)
-    found = [] if ast.get_docstring(tree) else ["no docstring at its head"]
+    found = [] if ast.get_docstring(tree) or not text.strip() else ["no docstring at its head"]
     if (lines := text.count("\n")) > MODULE_LINES:
         found.append(f"{lines} lines")
     for node in ast.walk(tree):
@@ -37,5 +37,6 @@ def test_the_budget_finds_what_is_over_it() -> None:
     long_function = '"""x"""\n@f(\n)\ndef g():\n' + "    pass\n" * 58
     assert over_budget(long_function) == ["g: 61 lines"]
     assert over_budget(long_function.replace("    pass\n", "", 1)) == []
+    assert over_budget("") == []
     assert over_budget("x = 1\n" * 401) == ["no docstring at its head", "401 lines"]
     assert SOURCES

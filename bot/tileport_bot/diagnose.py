@@ -8,6 +8,7 @@ from typing import Literal
 
 from tileport_bot.excerpts import Excerpt
 from tileport_driver.records import Acceptance, Failed, GateName, MachineryFailed, NotPorted, Refused
+from tileport_driver.report import first_line_and_rest
 
 Owner = Literal["kernel", "host", "environment", "compiler", "agent", "request", "unknown"]
 
@@ -60,7 +61,7 @@ def diagnose(
     return Diagnosis(
         gate=failed.gate,
         meaning=GATE_MEANINGS[failed.gate],
-        causes=failed.reasons,
+        causes=tuple(first_line_and_rest(reason)[0] for reason in failed.reasons),
         owner=owner_of(failed, excerpt),
         excerpt=excerpt,
     )
@@ -88,4 +89,11 @@ def owner_of(failed: Failed, excerpt: Excerpt | None) -> Owner:
 
 
 def _without_gate(meaning: str, causes: tuple[str, ...], owner: Owner) -> Diagnosis:
-    return Diagnosis(gate=None, meaning=meaning, causes=causes, owner=owner, excerpt=None)
+    rest = first_line_and_rest(causes[0])[1] if causes else ""
+    return Diagnosis(
+        gate=None,
+        meaning=meaning,
+        causes=tuple(first_line_and_rest(cause)[0] for cause in causes),
+        owner=owner,
+        excerpt=Excerpt(None, rest) if rest else None,
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tileport_driver.records import Failed
+from tileport_driver.report import first_line_and_rest
 
 _FIRST_ERROR = re.compile(
     r"^\s*(?:error(?:\[\w+\])?:|E\s{2,}\S|FAILED |Traceback \(most recent|thread '.*' panicked|fatal"
@@ -20,19 +21,22 @@ _LINE_CHARS = 300
 
 
 class Excerpt(NamedTuple):
-    file: str
-    """Relative to the attempt's folder."""
+    file: str | None
+    """Relative to the attempt's folder; None for what the gate brought along itself."""
     text: str
 
 
 def first_failure(failed: Failed, attempt_dir: Path | None) -> Excerpt | None:
-    """From the first of the gate's files that is text, lies in the attempt's folder and is not empty."""
+    """What the gate says below its first line; else from its first log that lies in the attempt's folder."""
+    for reason in failed.reasons:
+        if rest := first_line_and_rest(reason)[1]:
+            return Excerpt(None, rest)
     if attempt_dir is None:
         return None
     root = attempt_dir.resolve()
     for name in failed.files:
         path = (root / name).resolve()
-        if not path.is_relative_to(root) or not path.is_file() or path.suffix in {".json", ".bc", ".cubin"}:
+        if not path.is_relative_to(root) or not path.is_file() or path.suffix not in {".log", ".txt"}:
             continue
         if text := _excerpt(path):
             return Excerpt(name, text)

@@ -17,6 +17,7 @@ from tileport_bot.driver import Finished
 from tileport_bot.github import PullRequest
 from tileport_bot.status import MAX_ATTEMPTS, Record, Stage, status_marker
 from tileport_driver.records import Failed, Gate, NotRun, Outcome, Passed, Ported, Unproved
+from tileport_driver.report import first_line_and_rest
 from tileport_skill.pages.markdown import code, fit, plain
 from tileport_skill.pages.render import render
 
@@ -168,7 +169,8 @@ def _evidence(gate: Gate) -> tuple[str, ...]:
     """What a gate found, short enough for a row; all of it is in the report."""
     match gate:
         case Passed(evidence=sentences) | Failed(reasons=sentences):
-            said = [sentence if len(sentence) <= 400 else f"{sentence[:399]}…" for sentence in sentences[:6]]
+            lines = [first_line_and_rest(sentence)[0] for sentence in sentences[:6]]
+            said = [line if len(line) <= 400 else f"{line[:399]}…" for line in lines]
             return (*said, *([f"{len(sentences) - 6} more in the report."] if len(sentences) > 6 else []))
         case NotRun(why=why):
             return (why,)

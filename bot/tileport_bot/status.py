@@ -91,4 +91,4 @@ def answered_trigger(comment: str) -> str | None:
 
 def _hidden(value: object) -> str:
     """JSON that cannot end an HTML comment, whatever a label holds."""
-    return json.dumps(value).replace("-", "\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
+    return json.dumps(value).replace("-", "\\u002d")

@@ -128,7 +128,7 @@ def headline(outcome: Outcome, operator: str) -> Headline:
                 f"No gate failed, and {gates} could not run here. {_where(delivery)}; this costs no attempt.",
             )
         case NotPorted(reasons=reasons):
-            return Headline("not ported", f"{operator} was not ported", f"Nothing was delivered. {' '.join(reasons)}")
+            return Headline("not ported", f"{operator} was not ported", f"Nothing was delivered. {_sentences(reasons)}")
         case Refused(reason=reason):
             return Headline("refused", f"The request for {operator} was refused", reason)
         case MachineryFailed(reason=reason):
@@ -194,30 +194,17 @@ def _context(report: ReportInput) -> dict[str, object]:
 
 def _gate_view(gate: Gate) -> dict[str, object]:
     match gate:
-        case Passed():
-            return {
-                "gate": gate.gate,
-                "verdict": "passed",
-                "seconds": gate.seconds,
-                "says": gate.evidence,
-                "files": gate.files,
-            }
-        case Failed():
-            return {
-                "gate": gate.gate,
-                "verdict": "failed",
-                "seconds": gate.seconds,
-                "says": gate.reasons,
-                "files": gate.files,
-            }
-        case NotRun():
-            return {
-                "gate": gate.gate,
-                "verdict": "not run",
-                "seconds": None,
-                "says": (gate.why,),
-                "files": (),
-            }
+        case Passed(evidence=says) | Failed(reasons=says):
+            ran: dict[str, object] = {"seconds": gate.seconds, "files": gate.files}
+        case NotRun(why=why):
+            says, ran = (why,), {"seconds": None, "files": ()}
+    return {"gate": gate.gate, "verdict": gate.verdict, "says": [first_line_and_rest(text) for text in says], **ran}
+
+
+def first_line_and_rest(text: str) -> tuple[str, str]:
+    """A gate's sentence, and the excerpt it may bring along below it."""
+    first, _, rest = text.partition("\n")
+    return first.rstrip().removesuffix(":") if rest.strip() else first, rest.strip("\n")
 
 
 def _tools_used(turns: tuple[Turn, ...]) -> list[tuple[str, int]]:
@@ -226,6 +213,13 @@ def _tools_used(turns: tuple[Turn, ...]) -> list[tuple[str, int]]:
         if turn.role == "assistant" and turn.action != "says":
             counts[turn.action] = counts.get(turn.action, 0) + 1
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _sentences(reasons: tuple[str, ...], most: int = 3) -> str:
+    """The first reasons as running text; all of them stand below, at their gates."""
+    said = [first_line_and_rest(reason)[0] for reason in reasons]
+    text = " ".join(line if line.endswith((".", "!", "?")) else f"{line}." for line in said[:most])
+    return f"{text} {len(said) - most} more below." if len(said) > most else text
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,14 @@ from tileport_driver.broker.script import load_script
 from tileport_driver.git import GitError, resolve_commit, run_git
 from tileport_driver.records import EngineName, PortRequest
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.operators import (
+    Checkout,
+    Operator,
+    find_operator,
+    names_without_reference,
+    open_checkout,
+    read_operators,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +37,7 @@ def make_request(order: Order) -> PortRequest:
     """Raises `RequestError` saying what is wrong and what would be right."""
     repository = repository_root_of(order.repository)
     checkout = open_checkout(repository)
-    operator = find_operator(read_operators(checkout), order.operator)
+    operator = _operator(checkout, order.operator)
     if order.script is not None:
         load_script(order.script)
     commit = _commit(repository, order.base)
@@ -45,6 +52,19 @@ def make_request(order: Order) -> PortRequest:
         attempt=order.attempt,
         keep=order.keep,
     )
+
+
+def _operator(checkout: Checkout, spelling: str) -> Operator:
+    try:
+        return find_operator(read_operators(checkout), spelling)
+    except RequestError:
+        registered = names_without_reference(checkout).get(spelling)
+        if registered is None:
+            raise
+        raise RequestError(
+            f"{spelling} has no cuTile Python reference: only {registered} registers it, so there is nothing to "
+            "port from and nothing to prove a port equal to."
+        ) from None
 
 
 def repository_root_of(path: Path) -> Path:

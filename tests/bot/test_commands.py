@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tileport_bot.commands import Cancel, Command, Help, Misspelt, Port, Retry, Status, read_command
 from tileport_bot.events import Commented, Labeled, Place, Unlabeled
+from tileport_bot.replies import help_text
 
 PLACE = Place(
     repository="example/TileGym",
@@ -108,3 +111,8 @@ def test_a_huge_comment_is_read_in_part() -> None:
     wrote = comment("/port " + "y " * 400_000)
     assert isinstance(wrote, Misspelt)
     assert len(wrote.wrote) <= 200
+
+
+def test_the_readme_lists_the_commands_there_are() -> None:
+    readme = (Path(__file__).parents[2] / "bot" / "README.md").read_text(encoding="utf-8")
+    assert help_text().split("\n\n")[0] in readme

@@ -111,3 +111,16 @@ def test_a_file_outside_the_attempt_is_not_read(tmp_path: Path) -> None:
     failed = Failed(gate="build", reasons=(), files=("../secret.txt", "link.txt", "missing.txt"))
     assert first_failure(failed, inside) is None
     assert first_failure(failed, None) is None
+
+
+def test_an_excerpt_that_the_gate_brings_along_is_taken_before_any_file(tmp_path: Path) -> None:
+    (tmp_path / "build.log").write_text("error: of the file")
+    failed = Failed(gate="build", reasons=("`cargo build` failed:\nerror: of ffi.rs\n",), files=("build.log",))
+    found = first_failure(failed, tmp_path)
+    assert found == Excerpt(None, "error: of ffi.rs")
+    diagnosis = diagnose(NotPorted(reasons=failed.reasons), failed, found)
+    assert (diagnosis.causes, diagnosis.owner) == (("`cargo build` failed",), "host")
+
+
+def test_a_patch_is_no_log(tmp_path: Path) -> None:
+    assert excerpt(tmp_path, "+error: in a comment\n", name="patch.diff") is None

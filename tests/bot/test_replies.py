@@ -155,7 +155,7 @@ def test_a_label_that_tries_to_end_the_marker_does_not() -> None:
     text = status_comment(record, updated=UPDATED)
     assert read_record(text) == record
     assert text.split("\n")[0].count("-->") == 1
-    assert "<b>" not in html(text)
+    assert "<b>" not in html(text).partition("-->")[2]
 
 
 def test_somebody_elses_marker_or_a_broken_one_is_no_record() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tileport_driver.records import (
     AgentRun,
+    Change,
     Delivery,
     Failed,
     Gate,
@@ -134,7 +135,9 @@ def sample(**changes: object) -> ReportInput:
         patch=Patch(
             base_tree="a" * 40,
             result_tree="9f8e7d6c5b4a" + "0" * 28,
-            files=("src/tilegym/ops/cutile_rs/__init__.py",),
+            changes=(
+                Change(path="src/tilegym/ops/cutile_rs/__init__.py", old_mode="100644", new_mode="100644", status="M"),
+            ),
             bytes=len(DIFF),
             sha256="c" * 64,
             ignored=("target/debug/build.log",),
@@ -172,13 +175,15 @@ def test_a_rejected_port_reads_as_its_golden(golden: Golden) -> None:
         GATES[0],
         Failed(
             gate="build",
-            reasons=("error[E0308]: mismatched types in `kernel.rs`:2",),
+            reasons=("`cargo build` failed:\nerror[E0308]: mismatched types\n --> kernel.rs:2:13\n```",),
             files=("evidence/build.log",),
             seconds=9.0,
         ),
         NotRun(gate="tile-ir", why="The build failed before it.", how="It runs by itself once the build passes."),
     )
-    outcome = NotPorted(reasons=("The build failed: error[E0308]: mismatched types in `kernel.rs`:2",))
+    outcome = NotPorted(
+        reasons=("The build failed: `cargo build` failed:\nerror[E0308]: mismatched types\n --> kernel.rs:2:13\n```",)
+    )
     golden(
         "report-rejected.md",
         report_markdown(sample(acceptance=Rejected(gates=gates), outcome=outcome, ir_rows=())),

@@ -65,6 +65,17 @@ def open_checkout(root: Path) -> Checkout:
     )
 
 
+def names_without_reference(checkout: Checkout) -> dict[str, str]:
+    """Dispatch names that some backend registers and cuTile Python does not, with a file that registers each."""
+    found: dict[str, str] = {}
+    for path in sorted((checkout.root / checkout.package / "ops").rglob("*.py")):
+        if not path.is_relative_to(checkout.reference_dir):
+            names = re.findall(r"""register_impl\(\s*["']([\w-]+)""", path.read_text(encoding="utf-8"))
+            found |= dict.fromkeys(names, path.relative_to(checkout.root).as_posix())
+    referenced = {alias for operator in read_operators(checkout) for alias in operator.aliases}
+    return {name: path for name, path in found.items() if name not in referenced}
+
+
 def read_operators(checkout: Checkout) -> tuple[Operator, ...]:
     """Every operator of the checkout, sorted by name."""
     found = []

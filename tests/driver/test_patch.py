@@ -1,0 +1,159 @@
+"""Capturing what an agent left, from trees as hostile as they come, and the policy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tileport_driver.checkout import clean_tree, prepare
+from tileport_driver.git import resolve_commit
+from tileport_driver.patch import apply, capture, violations
+from tileport_driver.records import AgentCheckout, Change, Patch
+from tileport_skill.errors import MachineryError
+
+KERNEL = "src/tilegym/ops/cutile_rs/scale_kernel/kernel.rs"
+
+
+class Attempt:
+    """A prepared agent's tree, and capturing it."""
+
+    def __init__(self, target: Path, tmp_path: Path) -> None:
+        self.folder = tmp_path
+        self.tree = tmp_path / "agent"
+        self.record: AgentCheckout = prepare(
+            target, resolve_commit(target), "scale", tmp_path / "trusted.git", self.tree
+        )
+
+    def write(self, path: str, data: bytes) -> None:
+        (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.tree / path).write_bytes(data)
+
+    def capture(self) -> tuple[Patch, bytes]:
+        return capture(self.record, self.folder / "trusted.git", self.tree, self.folder / "aside")
+
+    def rejected(self) -> str:
+        patch, _ = self.capture()
+        return "\n".join(violations(patch, self.record.allowed))
+
+
+@pytest.fixture
+def attempt(target: Path, tmp_path: Path) -> Attempt:
+    return Attempt(target, tmp_path)
+
+
+def test_a_patch_of_allowed_files_applies_to_the_clean_tree_byte_for_byte(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"line\r\ntrailing   \n\n\xff\xfe no utf-8, no newline")
+    attempt.write("src/tilegym/ops/cutile_rs/scale.py", b"x = 1\n")
+    patch, diff = attempt.capture()
+    assert violations(patch, attempt.record.allowed) == ()
+    trusted = clean_tree(attempt.record, attempt.folder / "trusted.git", attempt.folder / "judge")
+    apply(trusted, patch, diff)
+    assert (attempt.folder / "judge" / KERNEL).read_bytes() == (attempt.tree / KERNEL).read_bytes()
+    assert patch.files == ("src/tilegym/ops/cutile_rs/scale.py", KERNEL)
+
+
+def test_a_diff_that_does_not_say_what_the_agent_did_is_our_failure(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"one\n")
+    patch, diff = attempt.capture()
+    trusted = clean_tree(attempt.record, attempt.folder / "trusted.git", attempt.folder / "judge")
+    with pytest.raises(MachineryError, match="the agent left"):
+        apply(trusted, replace(patch, result_tree="0" * 40), diff)
+
+
+def test_nothing_an_agent_plants_in_its_repository_runs_or_hides_an_edit(attempt: Attempt) -> None:
+    canary = attempt.folder / "canary"
+    trap = f"touch {canary}"
+    git = ["git", "-c", "safe.directory=*", "-C", str(attempt.tree)]
+    subprocess.run([*git, "update-index", "--skip-worktree", "tests/ops/test_scale.py"], check=True)
+    for key, value in {
+        "core.fsmonitor": trap,
+        "filter.z.clean": trap,
+        "diff.external": trap,
+        "core.hooksPath": str(attempt.tree / ".git/hooks"),
+        "core.excludesFile": str(attempt.tree / ".git/planted"),
+    }.items():
+        subprocess.run([*git, "config", key, value], check=True)
+    attempt.write(".git/planted", b"*\n")
+    attempt.write(".git/hooks/pre-commit", f"#!/bin/sh\n{trap}\n".encode())
+    attempt.write(".gitattributes", b"* filter=z diff=z\n*.rs text eol=crlf\n")
+    attempt.write("tests/ops/test_scale.py", b"# hidden edit\n")
+    attempt.write(KERNEL, b"kept\r\n")
+    patch, diff = attempt.capture()
+    assert not canary.exists()
+    assert set(patch.files) == {".gitattributes", "tests/ops/test_scale.py", KERNEL}
+    assert b"# hidden edit" in diff
+    assert "not one of the six files" in "\n".join(violations(patch, attempt.record.allowed))
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("src/tilegym/ops/cutile_rs/extra.py", "not one of the six files"),
+        ("src/tilegym/ops/cutile_rs/Scale.py", "in case only"),
+        (".github/workflows/ci.yml", "not one of the six files"),
+        ("sp ace\té\n.txt", "not one of the six files"),
+    ],
+)
+def test_a_path_outside_the_six_is_refused_by_name(attempt: Attempt, path: str, rule: str) -> None:
+    attempt.write(path, b"x\n")
+    assert rule in attempt.rejected()
+
+
+def test_a_symbolic_link_is_refused(attempt: Attempt) -> None:
+    (attempt.tree / KERNEL).parent.mkdir(parents=True, exist_ok=True)
+    os.symlink("/etc/passwd", attempt.tree / KERNEL)
+    assert f"{KERNEL}: symbolic links" in attempt.rejected()
+
+
+def test_a_nested_repository_is_refused(attempt: Attempt) -> None:
+    nested = attempt.tree / "src/tilegym/ops/cutile_rs/scale_kernel"
+    nested.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(nested)], check=True)
+    (nested / "kernel.rs").write_text("x")
+    git = ["git", "-C", str(nested), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    assert "nested repositories are not allowed" in attempt.rejected()
+
+
+def test_an_executable_file_is_refused(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    (attempt.tree / KERNEL).chmod(0o755)
+    assert "file mode 100755" in attempt.rejected()
+
+
+def test_deleting_an_allowed_file_is_refused(attempt: Attempt) -> None:
+    (attempt.tree / "tests/ops/test_scale.py").unlink()
+    assert "may not delete" in attempt.rejected()
+
+
+def test_an_empty_patch_is_refused(attempt: Attempt) -> None:
+    assert "changed nothing" in attempt.rejected()
+
+
+def test_a_huge_patch_is_refused_by_its_size(attempt: Attempt) -> None:
+    attempt.write(KERNEL, os.urandom(3_000_000))
+    assert "the rule is at most 2,000,000" in attempt.rejected()
+
+
+def test_a_path_that_leaves_the_repository_is_refused() -> None:
+    change = Change(path="a/../../etc/passwd", old_mode="000000", new_mode="100644", status="A")
+    patch = Patch(base_tree="", result_tree="", changes=(change,), bytes=1, sha256="", ignored=())
+    assert violations(patch, ("a/../../etc/passwd",)) == ("a/../../etc/passwd: the path leaves the repository.",)
+
+
+def test_ignored_files_are_named_and_left_out(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    attempt.write("src/tilegym/ops/cutile_rs/cutile_kernels/target/release/lib.so", b"x")
+    patch, _ = attempt.capture()
+    assert patch.files == (KERNEL,)
+    assert patch.ignored == ("src/tilegym/ops/cutile_rs/cutile_kernels/target/",)
+
+
+def test_capturing_twice_gives_the_same(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    assert attempt.capture() == attempt.capture()
