@@ -45,7 +45,9 @@ class TrustedRepository:
 
     def run(self, *args: str, stdin: bytes | None = None) -> bytes:
         """git with this repository and work tree; stdout as bytes. Raises `GitError`."""
-        return run_git(f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}", *args, stdin=stdin)
+        # In the work tree: `git apply` takes its paths from the current folder, whatever --work-tree says.
+        where = (f"--git-dir={self.git_dir.resolve()}", f"--work-tree={self.work_tree.resolve()}")
+        return run_git(*where, *args, stdin=stdin, cwd=self.work_tree)
 
     def write_tree(self) -> str:
         """The hash of the work tree as it stands, ignored files left out."""
