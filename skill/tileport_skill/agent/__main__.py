@@ -26,6 +26,17 @@ _GRACE = 60.0
 """Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
 
 
+class Stopped(SystemExit):
+    """Raised in the main thread by SIGTERM, with the exit status a shell would give."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"stopped by signal {self.number}"
+
+
 def main() -> int:
     options = _parser().parse_args()
     token = os.environ.pop(TOKEN_VARIABLE, "")
@@ -80,7 +91,7 @@ def _end_overdue(deadline: float) -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    raise Stopped(number)
 
 
 def _parser() -> argparse.ArgumentParser:
