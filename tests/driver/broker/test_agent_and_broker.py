@@ -107,6 +107,13 @@ def test_a_driver_killed_in_the_middle_is_started_again_and_the_agent_goes_on(at
     assert [record.kind for record in read_transcript(attempt.transcript)] == ["exchange"] * 4
 
 
+def test_an_agent_whose_model_stays_away_says_that_it_is_not_its_fault(attempt: Any) -> None:
+    code, status = _ended(attempt, _joined(attempt.fork_agent("--patience", "0.2")))
+    assert (code, status.state) == (3, "failed")
+    assert status.exit_reason is not None
+    assert status.exit_reason.startswith("no answer for 0 s: APIConnectionError")
+
+
 def test_an_agent_that_is_told_to_stop_says_so(attempt: Any) -> None:
     attempt.script(_bash("ls"))
     process = attempt.fork_agent("--beat", "0.1")

@@ -58,8 +58,9 @@ def test_an_error_of_the_api_reaches_the_client_as_it_is(
         with pytest.raises(anthropic.APIStatusError, match=f"told {status}") as caught:
             attempt.sdk().messages.create(**ask)
         assert (caught.value.status_code, caught.value.response.headers["retry-after"]) == (status, "7")
+        assert f"The API answered {status}" in (broker.failure() or "")
         assert attempt.sdk().messages.create(**ask).content[0].text == "later"
-        assert broker.spent().lost_tokens == 0
+        assert (broker.failure(), broker.spent().lost_tokens) == (None, 0)
     assert [r.kind for r in read_transcript(attempt.transcript)] == ["sent", "refused", "sent", "exchange"]
 
 
