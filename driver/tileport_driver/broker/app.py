@@ -34,8 +34,9 @@ def build_app(conversation: Conversation, token: str) -> Starlette:
     running: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def messages(request: Request) -> Response:
-        if not secrets.compare_digest(request.headers.get("x-api-key", "").encode(), token.encode()):
-            raise Refusal(401, "authentication_error", "invalid x-api-key: give the attempt's broker token")
+        if not _holds(request, token):
+            text = "invalid x-api-key or bearer token: give the attempt's broker token"
+            raise Refusal(401, "authentication_error", text)
         asked = check_request(_parsed(await _body(request)))
         events: Events = asyncio.Queue()
         task = asyncio.create_task(conversation.exchange(asked, request.headers.get("anthropic-beta"), events))
@@ -58,6 +59,14 @@ def build_app(conversation: Conversation, token: str) -> Starlette:
             Exception: _bug,
         },
     )
+
+
+def _holds(request: Request, token: str) -> bool:
+    """The API takes a key as `x-api-key` or as a bearer token; the SDK sends the latter since its 2.x."""
+    given = request.headers.get("x-api-key")
+    if given is None:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+    return secrets.compare_digest(given.encode(), token.encode())
 
 
 async def _as_sent(

@@ -122,11 +122,11 @@ class Broker:
         return texts[-1].strip().splitlines()[0][:80] if texts and texts[-1].strip() else ""
 
     def failure(self) -> str | None:
-        """What is wrong on our side, if anything is: it is not the agent's fault and must not cost an
-        attempt."""
+        """What is wrong on our side or the API's, for a run that has ended: it is not the agent's fault and
+        must not cost an attempt. While the agent still tries, it may pass."""
         if not self._thread.is_alive():
             return "The broker's thread has ended; resume the attempt."
-        return self._transcript.failure or self._transcript.standing.key_refused
+        return self._transcript.failure or self._transcript.standing.trouble
 
 
 def _listen(folder: Path, uid: int | None) -> socket.socket:

@@ -92,8 +92,8 @@ class Standing:
     open: Sent | None = None
     """Sent, and neither answered nor refused yet."""
     divergence: str | None = None
-    key_refused: str | None = None
-    """What the API said of our key, if it does not take it."""
+    trouble: str | None = None
+    """What the API last said that is no fault of the agent's, if no answer has followed it."""
 
     def after(self, record: Sent | Exchange | Refused) -> Standing:
         match record:
@@ -101,7 +101,7 @@ class Standing:
                 return replace(self, spent=self._with_lost(), open=record)
             case Refused():
                 told = record.message if record.final == "divergence" else self.divergence
-                return replace(self, open=None, divergence=told, key_refused=_key_refused(record))
+                return replace(self, open=None, divergence=told, trouble=_trouble(record))
             case Exchange():
                 spent = replace(
                     self.spent,
@@ -109,7 +109,7 @@ class Standing:
                     dollars=self.spent.dollars + record.dollars,
                 )
                 whole = _with_messages(record, self.last)
-                return replace(self, exchanges=self.exchanges + 1, last=whole, spent=spent, open=None, key_refused=None)
+                return replace(self, exchanges=self.exchanges + 1, last=whole, spent=spent, open=None, trouble=None)
 
     def settled(self) -> Standing:
         """For a broker that starts: an answer that is still open now will never come."""
@@ -233,10 +233,12 @@ def _with_messages(record: Exchange, last: Exchange | None) -> Exchange:
     return replace(record, shared=0, request={**record.request, "messages": [*before, *record.request["messages"]]})
 
 
-def _key_refused(record: Refused) -> str | None:
-    if record.by == "broker" or record.status not in (401, 403):
+def _trouble(record: Refused) -> str | None:
+    if record.by == "broker" or record.status in (400, 404, 413):
         return None
-    return f"The API does not take the key: {record.message}. Set ANTHROPIC_API_KEY to a valid one and resume."
+    if record.status in (401, 403):
+        return f"The API does not take the key: {record.message}. Set ANTHROPIC_API_KEY to a valid one and resume."
+    return f"The API answered {record.status}: {record.message}. Resume when it answers again."
 
 
 def _added(one: Usage, other: Usage) -> Usage:

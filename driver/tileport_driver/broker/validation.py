@@ -13,6 +13,11 @@ from tileport_driver.broker.refusal import Refusal
 
 _MAX_CACHE_BREAKPOINTS = 4
 
+Location = tuple[int | str, ...]
+"""Where pydantic says an error lies: keys and indexes of the body, mixed with names of types."""
+Path = tuple[int | str, ...]
+"""The keys and indexes alone."""
+
 
 def _hardened(schema: Any) -> Any:
     """The types' schema without what makes it lenient: unknown keys are refused at every depth, and
@@ -64,18 +69,30 @@ def _invalid(where: str, what: str) -> Refusal:
 
 
 def _nearest(error: ValidationError, body: dict[str, Any]) -> tuple[str, str]:
-    """Of the hundreds of errors that a union of all block types gives, the one from the branch that was
-    meant.
+    """Of the hundreds of errors that a union of all block types gives, the one from the branch that was meant.
 
-    A branch was not meant when its literal `type` (`role`, `name`, `stream`) does not match; among the
-    others the error that lies deepest in the body is the most telling.
+    A branch whose literal `type` (`role`, `name`, `stream`) does not match was not meant if another branch's does;
+    if no branch's does, that literal is the fault. Of what is left the error deepest in the body tells most.
     """
     details = error.errors(include_url=False, include_context=False)
-    wrong = {item["loc"][:-1] for item in details if _is_tag(item)}
-    meant = [item for item in details if not any(item["loc"][: len(loc)] == loc for loc in wrong)]
-    best = max(meant or details, key=lambda item: len(_path(item["loc"], body)))
+    mismatched = {item["loc"][:-1] for item in details if _is_tag(item)}
+    branches: dict[Path, set[Location]] = {}
+    for item in details:
+        places = {_path(item["loc"][:end], body): item["loc"][:end] for end in range(len(item["loc"]))}
+        for path, branch in places.items():
+            branches.setdefault(path, set()).add(branch)
+    not_meant = {branch for branch in mismatched if branches[_path(branch, body)] - mismatched}
+    told = [item for item in details if not _under(item, not_meant)]
+    told = [item for item in told if _is_tag(item) or not _under(item, mismatched)]
+    best = max(told or details, key=lambda item: len(_path(item["loc"], body)))
     path = _path(best["loc"], body)
+    if best["type"] == "missing":
+        path = (*path, best["loc"][-1])
     return ".".join(str(part) for part in path), best["msg"]
+
+
+def _under(item: ErrorDetails, branches: set[Location]) -> bool:
+    return any(item["loc"][:end] in branches for end in range(len(item["loc"])))
 
 
 def _is_tag(item: ErrorDetails) -> bool:
@@ -83,8 +100,7 @@ def _is_tag(item: ErrorDetails) -> bool:
     return item["type"] in ("literal_error", "missing") and item["loc"][-1] in tags
 
 
-def _path(location: tuple[int | str, ...], body: Any) -> tuple[int | str, ...]:
-    """The parts of a pydantic location that are keys and indexes of the body; the rest are names of types."""
+def _path(location: Location, body: Any) -> Path:
     path: list[int | str] = []
     for part in location:
         if isinstance(body, dict) and part in body:
@@ -93,8 +109,6 @@ def _path(location: tuple[int | str, ...], body: Any) -> tuple[int | str, ...]:
         if isinstance(body, list) and isinstance(part, int) and part < len(body):
             body = body[part]
             path.append(part)
-    if isinstance(location[-1], str) and (not path or path[-1] != location[-1]) and location[-1].islower():
-        path.append(location[-1])
     return tuple(path)
 
 

@@ -22,8 +22,22 @@ from tileport_skill.agent.tools import Toolbox
 from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
 from tileport_skill.errors import RequestError
 
+FINISHED, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
+"""Exit statuses. The last: the model was away for longer than the agent's patience, which is no fault of its."""
+
 _GRACE = 60.0
 """Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
+
+
+class Stopped(SystemExit):
+    """Raised in the main thread by SIGTERM, with the exit status a shell would give."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"stopped by signal {self.number}"
 
 
 def main() -> int:
@@ -35,7 +49,7 @@ def main() -> int:
         task = read_task(options.task)
     except RequestError as error:
         print(error, file=sys.stderr)
-        return 2
+        return USAGE
     signal.signal(signal.SIGTERM, _terminated)
     deadline = time.monotonic() + options.seconds
     with StatusBoard(options.out, interval=options.beat, on_beat=lambda: _end_overdue(deadline)) as board:
@@ -62,7 +76,9 @@ def main() -> int:
         _write_end(options.out, ended)
         board.update(state=ended.state, stage="ended", turn=ended.turns, exit_reason=ended.reason)
     print(f"{ended.state}: {ended.reason}")
-    return 0 if ended.state == "finished" else 1
+    if ended.state == "finished":
+        return FINISHED
+    return UNREACHABLE if ended.unreachable else FAILED
 
 
 def _write_end(out: Path, ended: Ended) -> None:
@@ -80,7 +96,7 @@ def _end_overdue(deadline: float) -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    raise Stopped(number)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -123,7 +123,8 @@ class Editor:
             depth = len(Path(where).relative_to(folder).parts)
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             entries = [f"{name}/" for name in folders] + [name for name in files if not name.startswith(".")]
-            found += [os.path.relpath(Path(where) / name, self._root) for name in sorted(entries)]
+            inside = "" if where == str(self._root) else f"{os.path.relpath(where, self._root)}/"
+            found += [inside + name for name in sorted(entries)]
             if depth >= 1:
                 folders.clear()
             if len(found) > _MAX_ENTRIES:

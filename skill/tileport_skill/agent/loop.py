@@ -10,7 +10,7 @@ import json
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from anthropic.types import Message, TextBlock, ToolResultBlockParam, ToolUseBlock
@@ -42,6 +42,8 @@ class Ended:
 
     state: Literal["finished", "failed"]
     reason: str
+    unreachable: bool = False
+    """The model could not be reached: nothing that the agent did, and worth another run."""
     summary: str
     turns: int
     tool_calls: int
@@ -80,8 +82,10 @@ def converse(
         tell(state="running", stage="asking the model", turn=talk.turns)
         try:
             answer = ask(_request(task, model, limits, talk.messages))
-        except (Refused, Unreachable) as error:
+        except Refused as error:
             return talk.ended("failed", str(error))
+        except Unreachable as error:
+            return replace(talk.ended("failed", str(error)), unreachable=True)
         talk.turns += 1
         talk.summary = _text(answer) or talk.summary
         if ended := _react(talk, answer, run_tool, limits, tell):

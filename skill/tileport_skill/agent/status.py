@@ -75,6 +75,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     beside.replace(path)
 
 
+def _reason(error: BaseException) -> str:
+    said = str(error) if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    return said[:2000]
+
+
 class StatusBoard:
     """Keeps `status.json` fresh from a thread of its own, whatever the conversation is waiting for."""
 
@@ -102,7 +107,7 @@ class StatusBoard:
         self._stopping.set()
         self._thread.join()
         if error is not None:
-            self.update(state="failed", stage="ended", exit_reason=f"{type(error).__name__}: {error}"[:2000])
+            self.update(state="failed", stage="ended", exit_reason=_reason(error))
 
     @property
     def status(self) -> AgentStatus:
