@@ -1,66 +1,150 @@
 """Are two kernels the same? A ladder of checks, cheapest first; the first that decides answers.
 
-Nothing here believes a name or a comment: every answer rests on bytes that are compared, or says `Unknown`.
+Nothing here believes a name or a comment: every answer rests on bytes, graphs or results that are compared,
+or says `Unknown`.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, replace
 
+from tileport_skill.errors import RequestError
+from tileport_skill.tileir import differences
 from tileport_skill.tileir.assemble import Cubin, Refused, assemble, disassemble, toolchain_version
-from tileport_skill.tileir.verdicts import Different, Equal, Proof, Unknown, Verdict
+from tileport_skill.tileir.cubin import instruction_count, remarks
+from tileport_skill.tileir.differences import Side
+from tileport_skill.tileir.graph import build
+from tileport_skill.tileir.numbering import Numbering
+from tileport_skill.tileir.parse import ParseError, parse
+from tileport_skill.tileir.promise_witness import promise_witness
+from tileport_skill.tileir.records import Global, Module
+from tileport_skill.tileir.verdicts import (
+    Difference,
+    Different,
+    Equal,
+    Proof,
+    Unknown,
+    Verdict,
+    Witness,
+)
 
-__all__ = ["Different", "Equal", "Unknown", "Verdict", "compare"]
-
-_ENTRY = re.compile(r"^entry @([\w$.]+)\(", re.MULTILINE)
+__all__ = ["Different", "Equal", "Source", "Unknown", "Verdict", "compare", "compare_sources", "read_source"]
 
 
-def compare(a: bytes, b: bytes, arch: str) -> Verdict:
-    """Compares the kernels of two bytecode files, the reference `a` and the port `b`, on `arch`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One side as it was given. Without bytecode there is no cubin, and the ladder starts a rung higher."""
+
+    text: str
+    bytecode: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cubins:
+    a: Cubin
+    b: Cubin
+
+    @property
+    def same(self) -> bool:
+        return self.a.image == self.b.image
+
+
+def read_source(content: bytes) -> Source:
+    """`content` is bytecode or text. Raises `RequestError` if it is bytecode that `tileirdisasm` refuses."""
+    if content.startswith((b"entry ", b"global ")):
+        return Source(text=content.decode("utf-8", errors="replace"))
+    text = disassemble(content)
+    if isinstance(text, Refused):
+        raise RequestError(f"not Tile IR: {text.reason}")
+    return Source(text=text, bytecode=content)
+
+
+def compare(a: bytes, b: bytes, arch: str | None) -> Verdict:
+    """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
     """
-    texts = []
+    sources = []
     for side, bytecode in (("first", a), ("second", b)):
-        text = disassemble(bytecode)
-        if isinstance(text, Refused):
-            return Unknown(reasons=(f"The {side} input is no Tile IR bytecode: {text.reason}",))
-        texts.append(text)
-    unlike = _entries_unlike(*texts)
+        try:
+            sources.append(read_source(bytecode))
+        except RequestError as error:
+            return Unknown(reasons=(f"The {side} input is {error}",))
+    return compare_sources(sources[0], sources[1], arch)
+
+
+def compare_sources(a: Source, b: Source, arch: str | None) -> Verdict:
+    """As `compare`, for sides already read."""
+    modules = []
+    for side, source in (("first", a), ("second", b)):
+        try:
+            modules.append(parse(source.text))
+        except ParseError as error:
+            return _unread(a, b, arch, f"The {side} input could not be read: {error}")
+    unlike = _entries_unlike(modules[0], modules[1])
     if unlike:
         return Unknown(reasons=(unlike,))
-    return _same_cubin(a, b, arch)
+    cubins = _assemble(a, b, arch)
+    if isinstance(cubins, Refused):
+        return Unknown(reasons=(cubins.reason,))
+    numbering = Numbering()
+    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in modules)
+    if isinstance(cubins, _Cubins) and cubins.same:
+        notes = _as_notes(_all_differences(left, right, numbering, arch))
+        return Equal(proof=_cubin_proof(cubins.a), differences=notes)
+    if left.graph.whole == right.graph.whole:
+        return _same_graph(left, right, numbering, cubins, arch)
+    found = tuple(_all_differences(left, right, numbering, arch))
+    return Unknown(reasons=_reasons(cubins, "The graphs differ."), differences=found)
 
 
-def _entries_unlike(a: str, b: str) -> str | None:
-    ours, theirs = _ENTRY.findall(a), _ENTRY.findall(b)
-    for side, entries in (("first", ours), ("second", theirs)):
-        if len(entries) != 1:
-            names = ", ".join(entries) or "none"
-            return f"The {side} input must hold exactly one entry; it holds {len(entries)} ({names})."
-    if ours != theirs:
+def _entries_unlike(a: Module, b: Module) -> str | None:
+    """Why the two cannot be compared at all."""
+    for side, module in (("first", a), ("second", b)):
+        if len(module.entries) != 1:
+            names = ", ".join(entry.name for entry in module.entries) or "none"
+            return f"The {side} input must hold exactly one entry; it holds {len(module.entries)} ({names})."
+    ours, theirs = a.entries[0], b.entries[0]
+    if ours.name != theirs.name:
         return (
-            f"The entry symbols differ, {ours[0]} and {theirs[0]}, and they are part of the cubin. "
+            f"The entry symbols differ, {ours.name} and {theirs.name}, and they are part of the cubin. "
             "Export both sides under one symbol."
         )
+    types = [", ".join(str(argument.type) for argument in entry.arguments) for entry in (ours, theirs)]
+    if types[0] != types[1]:
+        return f"The entries take different arguments: ({types[0]}) and ({types[1]})."
+    variables = [sorted(i.text for i in module.items if isinstance(i, Global)) for module in (a, b)]
+    if variables[0] != variables[1]:
+        return "The modules' global variables differ."
     return None
 
 
-def _same_cubin(a: bytes, b: bytes, arch: str) -> Verdict:
-    """Whole files only: device code alone is the same for `A@B` and `B@A`, which differ in the host part."""
+def _unread(a: Source, b: Source, arch: str | None, reason: str) -> Verdict:
+    """Bytes can still be compared where the text says something unknown."""
+    cubins = _assemble(a, b, arch)
+    if isinstance(cubins, _Cubins) and cubins.same:
+        return Equal(proof=_cubin_proof(cubins.a))
+    return Unknown(reasons=(reason,))
+
+
+def _assemble(a: Source, b: Source, arch: str | None) -> _Cubins | Refused | str:
+    """Both cubins, or why there are none: refused by the compiler, or never tried."""
+    if arch is None:
+        return "No architecture was given, so no cubins were compared."
     cubins = []
-    for side, bytecode in (("first", a), ("second", b)):
-        cubin = assemble(bytecode, arch)
+    for side, source in (("first", a), ("second", b)):
+        if source.bytecode is None:
+            return f"The {side} input is text, so no cubins were compared."
+        cubin = assemble(source.bytecode, arch)
         if isinstance(cubin, Refused):
-            return Unknown(reasons=(f"tileiras refused the {side} input for {arch}: {cubin.reason}",))
+            reason = f"tileiras refused the {side} input for {arch}: {cubin.reason}"
+            return Refused(tool=cubin.tool, reason=reason)
         cubins.append(cubin)
-    ours, theirs = cubins
-    if ours.image != theirs.image:
-        return Unknown(reasons=(f"The cubins for {arch} differ, which by itself means nothing.",))
-    return Equal(proof=_cubin_proof(ours))
+    return _Cubins(cubins[0], cubins[1])
 
 
 def _cubin_proof(cubin: Cubin) -> Proof:
+    """Whole files only: device code alone is the same for `A@B` and `B@A`, which differ in the host part."""
     return Proof(
         rung="same cubin",
         text=f"Both sides give the same {len(cubin.image)} bytes of cubin for {cubin.arch}.",
@@ -68,3 +152,65 @@ def _cubin_proof(cubin: Cubin) -> Proof:
         compiler=f"tileiras {toolchain_version()}",
         cubin_sha256=cubin.sha256,
     )
+
+
+def _same_graph(a: Side, b: Side, numbering: Numbering, cubins: _Cubins | str, arch: str | None) -> Verdict:
+    """The results are the same; what is promised to the compiler, or asked of it, may not be."""
+    unsound = differences.more_promised(a, b, numbering)
+    slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, arch)]
+    if unsound:
+        witness = promise_witness(a, b, numbering)
+        found = (*unsound, *slow)
+        if witness is not None:
+            return Different(witness=witness, differences=found)
+        reason = "The graphs are the same, but the second side promises more than the first."
+        return Unknown(reasons=(reason,), differences=found)
+    if slow:
+        if isinstance(cubins, str):
+            return Unknown(
+                reasons=("Only speed can differ; how much was not measured.", cubins), differences=tuple(slow)
+            )
+        return Different(witness=_speed_witness(cubins), differences=tuple(slow))
+    text = "Both sides compute the same graph: same operations on the same values, ordered alike in memory."
+    return Equal(proof=Proof(rung="same graph", text=text), differences=tuple(_measured(cubins)))
+
+
+def _speed_witness(cubins: _Cubins) -> Witness:
+    return Witness(
+        kind="speed",
+        inputs="any",
+        where=f"instructions and remarks for {cubins.a.arch}",
+        a=_speed(cubins.a),
+        b=_speed(cubins.b),
+    )
+
+
+def _speed(cubin: Cubin) -> str:
+    said = "; ".join(f"{count} × {remark}" for remark, count in sorted(remarks(cubin).items()))
+    return f"{instruction_count(cubin)} instructions; {said or 'no remarks'}"
+
+
+def _measured(cubins: _Cubins | str) -> list[Difference]:
+    if isinstance(cubins, str) or _speed(cubins.a) == _speed(cubins.b):
+        return []
+    text = f"the cubins differ: {_speed(cubins.a)} and {_speed(cubins.b)}"
+    return [Difference(kind="instructions", severity="note", text=text)]
+
+
+def _all_differences(a: Side, b: Side, numbering: Numbering, arch: str | None) -> list[Difference]:
+    return [
+        *differences.structural(a, b),
+        *differences.more_promised(a, b, numbering),
+        *differences.less_promised(a, b, numbering),
+        *differences.hints(a, b, arch),
+    ]
+
+
+def _as_notes(found: list[Difference]) -> tuple[Difference, ...]:
+    """Without effect on this compiler; another version may tell them apart."""
+    return tuple(replace(each, severity="note") for each in found)
+
+
+def _reasons(cubins: _Cubins | str, *more: str) -> tuple[str, ...]:
+    first = cubins if isinstance(cubins, str) else f"The cubins for {cubins.a.arch} differ."
+    return (first, *more)

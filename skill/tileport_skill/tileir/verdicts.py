@@ -52,12 +52,14 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """An input on which the two differ, enough to replay it."""
+    """Where two kernels part, enough to see it again."""
 
+    kind: Literal["input", "promise", "speed"]
+    """An input with other results; an input the reference takes and the port does not; or speed alone."""
     inputs: str
-    """The arguments and the grid, in the words `tileport-skill ir run` accepts."""
+    """The arguments and the grid, in the words `tileport-skill ir run` accepts; `any` for speed."""
     where: str
-    """The first element that differs: argument and index."""
+    """The first element that differs: argument and index. For speed: what was measured."""
     a: str
     b: str
     __pydantic_config__: ClassVar = {"extra": "forbid"}
