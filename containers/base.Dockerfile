@@ -8,11 +8,13 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 # Found by cargo from every folder below the root: crates come from the volume, nothing from a network.
 COPY cargo.toml /.cargo/config.toml
-ENV PATH=/toolchain/rust/bin:/toolchain/bin:/toolchain/python/bin:/usr/local/bin:/usr/bin:/bin \
+COPY tileport-skill /usr/local/bin/tileport-skill
+ENV PATH=/toolchain/rust/bin:/toolchain/python/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONPATH=/opt/tileport:/toolchain/python \
     PYTHONDONTWRITEBYTECODE=1 \
     CUDA_TOOLKIT_PATH=/toolchain/python/nvidia/cu13 \
     TILEPORT_CUDA_HOME=/toolchain/python/nvidia/cu13 \
+    TILEPORT_EMITTER=/emitter/tileport-emitter \
     CARGO_HOME=/tmp/cargo \
     HOME=/tmp/home \
     LC_ALL=C.UTF-8

@@ -11,7 +11,7 @@ from tileport_bot.status import Stage
 from tileport_driver.container import Stopped
 from tileport_driver.progress import Progress
 from tileport_driver.progress import Stage as DriverStage
-from tileport_driver.records import EngineName, NotRun
+from tileport_driver.records import EngineName
 from tileport_driver.report import split_diff
 from tileport_driver.reporting import ir_rows
 from tileport_driver.requests import Order
@@ -66,7 +66,6 @@ def _finished(ended: Ended) -> Finished:
     if attempt is None:
         return Finished(outcome=ended.outcome)
     acceptance, run = attempt.acceptance(), attempt.agent_run()
-    gates = acceptance.gates if acceptance else ()
     return Finished(
         outcome=ended.outcome,
         acceptance=acceptance,
@@ -74,7 +73,7 @@ def _finished(ended: Ended) -> Finished:
         reports=tuple(name for name in ("report.md", "report.html") if (attempt.path / name).is_file()),
         changes=_changes(attempt),
         ir_rows=ir_rows(attempt),
-        reruns=tuple(Rerun(gate.gate, gate.how) for gate in gates if isinstance(gate, NotRun)),
+        reruns=(Rerun("tile-ir", f"tileport-skill verify {attempt.request().operator} --repo ."),),
         usage=run.usage if run else None,
     )
 

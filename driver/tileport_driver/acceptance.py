@@ -29,6 +29,7 @@ from tileport_driver.outcome import accept
 from tileport_driver.patch import apply, violations
 from tileport_driver.records import Acceptance, AgentCheckout, Failed, Gate, GateName, NotRun, Passed, Patch
 from tileport_driver.store import AttemptFolder
+from tileport_driver.tile_ir_words import equal, unequal
 from tileport_skill.errors import MachineryError
 from tileport_skill.judge.findings import Build, Findings, TileIr
 
@@ -96,7 +97,7 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
         attempt=attempt.id,
         command=("--checkout", "/work", "--operator", record.operator, "--out", "/evidence", "--arch", *judge.archs),
         writable={tree: "/work", attempt.evidence: "/evidence"},
-        readable={judge.toolchain.path: "/toolchain"},
+        readable=judge.toolchain.mounts,
         limits=_LIMITS,
     )
     try:
@@ -142,17 +143,10 @@ def _build_gate(build: Build) -> Gate:
 def _tile_ir_gate(found: TileIr) -> Gate:
     """Every specialisation must come out equal; unknown is never passed silently."""
     files = ("evidence/findings.json",)
-    if found.problem is not None:
-        return Failed(gate="tile-ir", reasons=(found.problem,), files=files, seconds=found.seconds)
-    unequal = [row for row in found.rows if row.verdict != "equal"]
-    if unequal:
-        reasons = tuple(f"{row.title}: {row.verdict}. {row.text}" for row in unequal)
+    reasons = (found.problem,) if found.problem is not None else unequal(found.rows)
+    if reasons:
         return Failed(gate="tile-ir", reasons=reasons, files=files, seconds=found.seconds)
-    if not found.rows:
-        reason = "The reference's tests launch nothing, so there is nothing to compare."
-        return Failed(gate="tile-ir", reasons=(reason,), files=files, seconds=found.seconds)
-    evidence = tuple(f"{row.title}: equal. {row.text}" for row in found.rows)
-    return Passed(gate="tile-ir", evidence=evidence, files=files, seconds=found.seconds)
+    return Passed(gate="tile-ir", evidence=equal(found.rows), files=files, seconds=found.seconds)
 
 
 def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:

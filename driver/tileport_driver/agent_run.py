@@ -138,7 +138,7 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
             *("--model", model, "--seconds", str(_INSIDE_SECONDS)),
         ),
         writable={tree: "/work", status: "/status"},
-        readable={host.toolchain.path: "/toolchain", attempt.sockets: "/run/broker", task: "/task"},
+        readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", task: "/task"},
         environment={TOKEN_VARIABLE: _token(attempt)},
         limits=_LIMITS,
     )

@@ -122,6 +122,7 @@ def run_to_end(
     name: str,
     command: list[str],
     writable: Mapping[Path, str],
+    readable: Mapping[Path, str],
     seconds: float,
 ) -> Finished:
     """A command of our own in a container of its own, start to removal. Runs as the caller."""
@@ -131,6 +132,7 @@ def run_to_end(
         command=tuple(command),
         attempt="none",
         writable=writable,
+        readable=readable,
         limits=Limits(seconds=seconds),
     )
     for folder in writable:

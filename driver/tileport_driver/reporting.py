@@ -12,6 +12,7 @@ from tileport_driver.broker.transcript import Exchange, read_transcript
 from tileport_driver.records import Outcome
 from tileport_driver.report import IrRow, ReportInput, StageTime, Turn, report_html, report_markdown
 from tileport_driver.store import AttemptFolder
+from tileport_driver.tile_ir_words import table_rows
 from tileport_skill.agent.tools import describe
 from tileport_skill.errors import MachineryError
 from tileport_skill.judge.findings import Findings
@@ -61,18 +62,7 @@ def ir_rows(attempt: AttemptFolder) -> tuple[IrRow, ...]:
         return ()
     findings = TypeAdapter(Findings).validate_json(path.read_bytes())
     rows = findings.tile_ir.rows if findings.tile_ir else ()
-    return tuple(
-        IrRow(
-            kernel=row.kernel,
-            dtype=row.dtype,
-            arch=row.arch,
-            verdict=row.verdict,
-            proof=row.text,
-            reference_sha256=row.reference_cubin,
-            port_sha256=row.port_cubin,
-        )
-        for row in rows
-    )
+    return table_rows(rows)
 
 
 def _stage_times(attempt: AttemptFolder) -> tuple[StageTime, ...]:

@@ -105,7 +105,7 @@ def test_a_path_outside_the_six_is_refused_by_name(attempt: Attempt, path: str, 
 
 def test_a_symbolic_link_is_refused(attempt: Attempt) -> None:
     (attempt.tree / KERNEL).parent.mkdir(parents=True, exist_ok=True)
-    os.symlink("/etc/passwd", attempt.tree / KERNEL)
+    (attempt.tree / KERNEL).symlink_to("/etc/passwd")
     assert f"{KERNEL}: symbolic links" in attempt.rejected()
 
 

@@ -29,11 +29,11 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 def ensure_base(client: docker.DockerClient, versions: Versions, say: Callable[[str], None]) -> str:
     """The tag of the image both roles share, built if it is missing."""
     distribution = _ensure_distribution(client, versions, say)
-    files = [containers_dir() / "base.Dockerfile", containers_dir() / "cargo.toml"]
-    tag = f"tileport-base:{_hash(distribution, *files)}"
+    context = {name: containers_dir() / name for name in ("cargo.toml", "tileport-skill")}
+    tag = f"tileport-base:{_hash(distribution, containers_dir() / 'base.Dockerfile', *context.values())}"
     if not _exists(client, tag):
         say("building the base image")
-        _build(client, tag, distribution, "base.Dockerfile", {"cargo.toml": containers_dir() / "cargo.toml"})
+        _build(client, tag, distribution, "base.Dockerfile", context)
     return tag
 
 
@@ -131,7 +131,7 @@ def _copy(source: Path, target: Path) -> None:
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     else:
-        shutil.copyfile(source, target)
+        shutil.copy(source, target)
 
 
 def _hash(base: str, *sources: Path) -> str:

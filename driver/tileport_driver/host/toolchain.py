@@ -1,7 +1,8 @@
-"""The toolchain: one read-only folder per content, mounted at /toolchain into both images.
+"""The toolchain: one read-only folder per content, mounted at /toolchain into both images; the emitter beside it.
 
-Rust, the crates TileGym pins (vendored), Python packages with the CUDA wheels, a cargo target with every dependency
-compiled, and the emitter. Made once per content under the cache; a half-made one is never seen under its name.
+Rust, the crates TileGym pins (vendored), Python packages with the CUDA wheels, and a cargo target with every
+dependency compiled. Made once per content under the cache; a half-made one is never seen under its name. The emitter
+is a folder of its own, as its sources change more often than what it is built on.
 """
 
 from __future__ import annotations
@@ -27,25 +28,36 @@ from tileport_skill.errors import MachineryError
 
 _FREE_GIB_NEEDED = 12
 _BUILD_SECONDS = 1800
-# The seed first: its target folder must look as TileGym's own crate would leave it.
-_BUILD_SCRIPT = """
+# The seed first: its target folder must look as TileGym's own crate would leave it. The emitter is built here only for
+# its dependencies.
+_CRATES_SCRIPT = """
 set -e
-cargo build --release --locked --manifest-path /toolchain/src/seed/Cargo.toml --target-dir /toolchain/target
-cargo build --release --locked --manifest-path /toolchain/src/emitter/Cargo.toml --target-dir /tmp/emitter
-install -D /tmp/emitter/release/tileport-emitter /toolchain/bin/tileport-emitter
-rm -f /toolchain/target/release/libcutile_kernels.so /toolchain/target/release/deps/libcutile_kernels*
+for crate in seed emitter; do
+    cargo build --release --locked --manifest-path /toolchain/src/$crate/Cargo.toml --target-dir /toolchain/target
+done
+rm -rf /toolchain/target/release/{libcutile_kernels*,tileport-emitter*,deps/libcutile_kernels*,deps/tileport*}
+"""
+_EMITTER_SCRIPT = """
+set -e
+cp -r /toolchain/target /tmp/target
+cargo build --release --locked --manifest-path /source/Cargo.toml --target-dir /tmp/target
+cp /tmp/target/release/tileport-emitter /out/
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A finished toolchain folder."""
+    """Two finished folders."""
 
     path: Path
+    """Mounted at /toolchain."""
+    emitter: Path
+    """Mounted at /emitter; holds the program `tileport-emitter`."""
 
     @property
-    def emitter(self) -> Path:
-        return self.path / "bin" / "tileport-emitter"
+    def mounts(self) -> dict[Path, str]:
+        """Host folder -> folder inside, both read-only."""
+        return {self.path: "/toolchain", self.emitter: "/emitter"}
 
 
 def ensure_toolchain(
@@ -53,19 +65,25 @@ def ensure_toolchain(
 ) -> Toolchain:
     """The toolchain for these versions, made if it is missing. Raises `MachineryError` saying what is needed."""
     rust = ensure_rust(versions.rust_minimum, cache_dir())
-    folder = cache_dir() / "toolchains"
+    path = _once("toolchains", _key(rust, versions), lambda part: _make(part, client, base_image, rust, versions, say))
+    emitter = _once("emitters", _emitter_key(path), lambda part: _make_emitter(part, path, client, base_image, say))
+    return Toolchain(path, emitter)
+
+
+def _once(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that key, made beside and renamed if it is not there; one maker at a time on a machine."""
+    folder = cache_dir() / kind
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / _key(rust, base_image)
+    path = folder / key
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.is_dir():
-            _require_disk(folder)
             part = folder / "part"
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            _make(part, client, base_image, rust, versions, say)
+            make(part)
             part.rename(path)
-    return Toolchain(path)
+    return path
 
 
 def _make(
@@ -76,6 +94,7 @@ def _make(
     versions: Versions,
     say: Callable[[str], None],
 ) -> None:
+    _require_disk(part)
     say("toolchain: Python packages and CUDA wheels")
     _install_python(part / "python", versions)
     say("toolchain: Rust and vendored crates")
@@ -83,13 +102,29 @@ def _make(
     for name, source in _crates().items():
         shutil.copytree(source, part / "src" / name, ignore=shutil.ignore_patterns("target"))
     _vendor(rust, part)
-    say("toolchain: compiling the crates (two to four minutes, once)")
+    say("toolchain: compiling the crates (some minutes, once)")
+    _build(client, base_image, _CRATES_SCRIPT, {part: "/toolchain"}, {})
+
+
+def _make_emitter(
+    part: Path, toolchain: Path, client: docker.DockerClient, base_image: str, say: Callable[[str], None]
+) -> None:
+    say("building the emitter")
+    _build(
+        client, base_image, _EMITTER_SCRIPT, {part: "/out"}, {toolchain: "/toolchain", _crates()["emitter"]: "/source"}
+    )
+
+
+def _build(
+    client: docker.DockerClient, image: str, script: str, writable: dict[Path, str], readable: dict[Path, str]
+) -> None:
     finished = run_to_end(
         client,
-        image=base_image,
-        name=f"tileport-toolchain-{os.getpid()}",
-        command=["bash", "-c", _BUILD_SCRIPT],
-        writable={part: "/toolchain"},
+        image=image,
+        name=f"tileport-build-{os.getpid()}",
+        command=["bash", "-c", script],
+        writable=writable,
+        readable=readable,
         seconds=_BUILD_SECONDS,
     )
     if finished.exit_code != 0:
@@ -151,14 +186,21 @@ def _crates() -> dict[str, Path]:
     return {"seed": containers_dir() / "seed", "emitter": repository_root() / "skill" / "emitter"}
 
 
-def _key(rust: RustToolchain, base_image: str) -> str:
-    digest = hashlib.sha256(f"{rust.version}\0{base_image}\0{_BUILD_SCRIPT}".encode())
-    for name in ("toolchain.lock", "versions.toml"):
-        digest.update((containers_dir() / name).read_bytes())
+def _key(rust: RustToolchain, versions: Versions) -> str:
+    digest = hashlib.sha256(f"{rust.version}\0{versions.debian_suite}\0{_CRATES_SCRIPT}".encode())
+    for path in (containers_dir() / "toolchain.lock", containers_dir() / "versions.toml"):
+        digest.update(path.read_bytes())
     for folder in _crates().values():
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and "target" not in path.relative_to(folder).parts:
-                digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+        for name in ("Cargo.toml", "Cargo.lock"):
+            digest.update((folder / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _emitter_key(toolchain: Path) -> str:
+    digest = hashlib.sha256(f"{toolchain.name}\0{_EMITTER_SCRIPT}".encode())
+    folder = _crates()["emitter"]
+    for path in sorted([folder / "Cargo.toml", folder / "Cargo.lock", *(folder / "src").rglob("*.rs")]):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -16,7 +16,7 @@ class Build:
     seconds: float
     command: str
     excerpt: str
-    """The end of cargo's own output; whole in `build.log`."""
+    """The end of cargo's own output; the whole of it is in `build.log`."""
     library_sha256: str | None
     """Of the shared library, when there is one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -29,7 +29,7 @@ class TileIr:
     rows: tuple[Row, ...]
     seconds: float
     problem: str | None = None
-    """Why capture, emission or comparison could not be done at all: the port's doing, in a few lines."""
+    """Why the port could not be captured, emitted or compared at all: the port's doing, in a few lines."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

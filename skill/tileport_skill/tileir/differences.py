@@ -60,9 +60,7 @@ def structural(a: Side, b: Side) -> list[Difference]:
             kind, text = _describe(mine, partner)
             found.append(_difference(kind, "wrong", text, a, mine, b, partner))
         else:
-            found.append(
-                _difference("missing", "wrong", f"only the first side has this {mine.name}", a, mine)
-            )
+            found.append(_difference("missing", "wrong", f"only the first side has this {mine.name}", a, mine))
     for other in theirs:
         text = f"only the second side has this {other.name}"
         found.append(_difference("extra", "wrong", text, None, None, b, other))
@@ -88,9 +86,7 @@ def _partner(op: Op, others: list[Op]) -> Op | None:
     alike = [other for other in others if other.name == op.name]
     if not alike:
         alike = [other for other in others if _types(other) == _types(op) and len(op.results) > 0]
-    return min(
-        alike, key=lambda other: (_types(other) != _types(op), abs(other.line - op.line)), default=None
-    )
+    return min(alike, key=lambda other: (_types(other) != _types(op), abs(other.line - op.line)), default=None)
 
 
 def _types(op: Op) -> tuple[str, ...]:
@@ -186,9 +182,7 @@ def hints(a: Side, b: Side, arch: str | None) -> list[Difference]:
         if ours != theirs:
             text = f"hints of the kernel for {where}: {_spell(ours)} and {_spell(theirs)}"
             found.append(
-                Difference(
-                    kind="hint", severity="slow", text=text, a=a.line(a.entry.line), b=b.line(b.entry.line)
-                )
+                Difference(kind="hint", severity="slow", text=text, a=a.line(a.entry.line), b=b.line(b.entry.line))
             )
         mine = {number: (hints_for(text, where), op) for number, text, op in a.graph.hints}
         other = {number: (hints_for(text, where), op) for number, text, op in b.graph.hints}

@@ -205,9 +205,7 @@ class _Builder:
         before = self.before[after] if after is not None else frozenset()
         attributes = tuple(sorted((k, v) for k, v in op.attributes.items() if k != "optimization_hints"))
         operands = [
-            (name, *[self.of[value] for value in values])
-            for name, values in op.operands.items()
-            if name != "token"
+            (name, *[self.of[value] for value in values]) for name, values in op.operands.items() if name != "token"
         ]
         padding = padding_read(op)
         types = tuple(result.type for result in op.results)
@@ -255,9 +253,7 @@ class _Builder:
             else:
                 bodies.append(self.numbering.number(("region", (), (), ("yield",))))
                 yields.append(())
-        arms = {
-            index: tuple(self.use(arm[index]) if arm is not None else -1 for arm in yields) for index in live
-        }
+        arms = {index: tuple(self.use(arm[index]) if arm is not None else -1 for arm in yields) for index in live}
         key = ("if", condition, *bodies, tuple(sorted(set(arms.values()))))
         number = self.once(op, key, seen)
         for index, values in arms.items():
@@ -283,18 +279,14 @@ class _Builder:
             self.before[result] = frozenset.intersection(*sets) | {mine}
 
     def loop(self, op: Op, place: _Place, live: list[int], seen: Counter[Key]) -> int:
-        control = tuple(
-            self.of[op.operand(n)] for n in ("lowerBound", "upperBound", "step") if n in op.operands
-        )
+        control = tuple(self.of[op.operand(n)] for n in ("lowerBound", "upperBound", "step") if n in op.operands)
         head = self.numbering.number((op.name, "unsignedCmp" in op.attributes, *control))
         inside = _Place((*place.path, head), None, place.depth + 1)
         body = op.regions[0]
         carried = body.arguments[1:] if op.name == "for" else body.arguments
         initial = op.operands.get("initValues", ())
         if op.name == "for":
-            self.of[body.arguments[0]] = self.numbering.number(
-                ("index", inside.depth, head, body.arguments[0].type)
-            )
+            self.of[body.arguments[0]] = self.numbering.number(("index", inside.depth, head, body.arguments[0].type))
         fixed = unchanged(op)
         for slot in fixed:
             self.alias(carried[slot], initial[slot])

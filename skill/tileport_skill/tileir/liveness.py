@@ -109,9 +109,7 @@ class _Marker:
 
     def _feed(self, loop: Op, op: Op) -> None:
         carried = loop.regions[0].arguments[1 if loop.name == "for" else 0 :]
-        for slot, (argument, operand) in enumerate(
-            zip(carried, op.operands.get("operands", ()), strict=False)
-        ):
+        for slot, (argument, operand) in enumerate(zip(carried, op.operands.get("operands", ()), strict=False)):
             self.needs.setdefault(argument, []).append(operand)
             if loop.name == "for":
                 self.needs.setdefault(loop.results[slot], []).append(operand)

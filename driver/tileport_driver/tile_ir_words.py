@@ -1,0 +1,94 @@
+"""The rows of a Tile IR comparison as sentences and as table rows. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tileport_skill.verify import Row
+
+from tileport_driver.report import IrRow
+from tileport_skill.tileir.verdicts import Equal
+
+MOST_REASONS = 10
+
+
+def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
+    """Why the rows do not pass, worst first, at most ten and a count; empty if every row that counts is equal."""
+    counted = [row for row in rows if row.counts]
+    if not counted:
+        return ("The reference's tests launch nothing that the port would have to match.",)
+    bad = sorted((row for row in counted if not isinstance(row.verdict, Equal)), key=lambda row: row.verdict.verdict)
+    sentences = [f"{_title(row)}: {row.verdict.verdict}. {why(row)}" for row in bad[:MOST_REASONS]]
+    if len(bad) > MOST_REASONS:
+        sentences.append(f"... and {len(bad) - MOST_REASONS} more of {len(counted)}.")
+    return tuple(sentences)
+
+
+def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
+    """What was shown, for rows that are all equal."""
+    counted = [row for row in rows if row.counts]
+    kinds = Counter((row.arch, why_equal(row)) for row in counted)
+    sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
+    dtypes = sorted({row.dtypes for row in counted})
+    sentences.append(f"Element types: {', '.join(dtypes)}.")
+    lost = sorted({hint for row in counted for hint in row.lost_hints})
+    if lost:
+        sentences.append(
+            f"Hints of the reference that cuTile Rust cannot express, so speed may differ: {', '.join(lost)}."
+        )
+    inexact = sum(not row.same_assumptions for row in counted)
+    if inexact:
+        sentences.append(
+            f"{inexact} of {len(counted)} were compared under what the port's launcher assumes of its arguments, which "
+            "is true but not what cuTile assumes: equal behaviour, not necessarily equal speed."
+        )
+    aside = len(rows) - len(counted)
+    if aside:
+        sentences.append(f"{aside} more belong to the backward pass, which the port does not claim.")
+    return tuple(sentences)
+
+
+def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:
+    """For the report: one line per compiled kernel that counts."""
+    return tuple(
+        IrRow(
+            kernel=_kernel(row),
+            dtype=row.dtypes,
+            arch=row.arch,
+            verdict=row.verdict.verdict,
+            proof=why(row),
+            reference_sha256=_cubin(row),
+            port_sha256=_cubin(row),
+        )
+        for row in rows
+        if row.counts
+    )
+
+
+def why(row: Row) -> str:
+    """The proof, or what stands in its way, in a sentence."""
+    verdict = row.verdict
+    if isinstance(verdict, Equal):
+        return f"by {why_equal(row)}"
+    if verdict.verdict == "different":
+        return f"{verdict.witness.where}: {verdict.witness.a} against {verdict.witness.b}"
+    return " ".join(verdict.reasons)
+
+
+def why_equal(row: Row) -> str:
+    return row.verdict.proof.rung if isinstance(row.verdict, Equal) else row.verdict.verdict
+
+
+def _title(row: Row) -> str:
+    return f"{_kernel(row)} {row.dtypes} on {row.arch} (first launched by {row.test})"
+
+
+def _kernel(row: Row) -> str:
+    hints = {"occupancy": row.hints.occupancy, "num_ctas": row.hints.num_ctas}
+    said = ", ".join(f"{name}={value}" for name, value in hints.items() if value is not None)
+    return f"{row.kernel} [{said}]" if said else row.kernel
+
+
+def _cubin(row: Row) -> str | None:
+    """Equal by cubin means that one file stands for both sides."""
+    return row.verdict.proof.cubin_sha256 if isinstance(row.verdict, Equal) else None
