@@ -1,0 +1,233 @@
+"""The whole way, with real Docker, real cargo and a real agent process; only the model is scripted.
+
+One target repository and one finished attempt serve the tests that only look; those that break things make their own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tileport_bot.demo import demo_script, exit_status, make_target, run_demo
+from tileport_bot.handle import Handled
+from tileport_bot.local import LocalDriver
+from tileport_driver.container import ATTEMPT_LABEL
+from tileport_driver.git import run_git
+from tileport_driver.host.engine import docker_engine
+from tileport_driver.progress import Progress
+from tileport_driver.records import Failed, Inconclusive, NotPorted, NotRun, Passed, Refused, Rejected, Unproved
+from tileport_driver.requests import Order
+from tileport_driver.service import Ended, go_on, port
+from tileport_driver.store import AttemptFolder, find_attempt
+
+pytestmark = pytest.mark.docker
+KERNEL = "tilegym/ops/cutile_rs/silu_and_mul_kernel/kernel.rs"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Attempts of these tests in a place of their own; images and toolchain from the machine's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEPORT_STATE", str(tmp_path_factory.mktemp("state")))
+        with docker_engine():
+            yield
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_target(tmp_path_factory.mktemp("target") / "tilegym")
+
+
+@pytest.fixture(scope="module")
+def demo(target: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Handled, Path]:
+    """The demo, once: what was handled, and the folder of what GitHub would show."""
+    out = tmp_path_factory.mktemp("demo") / "github"
+    driver = LocalDriver(script=demo_script(), show=lambda work: work(Progress()))
+    return run_demo(driver, target, out), out
+
+
+@pytest.fixture
+def attempt(demo: tuple[Handled, Path]) -> AttemptFolder:
+    return find_attempt("silu_and_mul")
+
+
+def test_a_label_becomes_a_draft_pull_request_and_the_demo_ends_well(demo: tuple[Handled, Path]) -> None:
+    handled, out = demo
+    assert handled.line == "unproved: silu_and_mul"
+    assert exit_status(handled) == 0
+    text = "\n".join(path.read_text() for path in sorted(out.rglob("*.md")))
+    assert "port/silu_and_mul" in text
+    assert "same cubin" in text
+
+
+def test_every_gate_that_needs_no_gpu_passed_and_the_others_say_what_to_run(attempt: AttemptFolder) -> None:
+    acceptance = attempt.acceptance()
+    assert isinstance(acceptance, Inconclusive)
+    passed = [gate.gate for gate in acceptance.gates if isinstance(gate, Passed)]
+    missing = [gate for gate in acceptance.gates if isinstance(gate, NotRun)]
+    assert passed == ["policy", "apply", "build", "tile-ir"]
+    assert [gate.gate for gate in missing] == ["correctness", "performance"]
+    assert all("pytest" in gate.how for gate in missing)
+    assert isinstance(attempt.outcome(), Unproved)
+
+
+def test_three_element_types_came_out_equal_on_two_architectures(attempt: AttemptFolder) -> None:
+    from tileport_driver.reporting import ir_rows
+
+    rows = ir_rows(attempt)
+    assert {row.verdict for row in rows} == {"equal"}
+    assert {(row.arch, row.dtype) for row in rows} == {
+        (arch, dtype) for arch in ("sm_90", "sm_100") for dtype in ("bfloat16", "float16", "float32")
+    }
+
+
+def test_the_branch_is_one_commit_of_the_six_files(demo: tuple[Handled, Path], target: Path) -> None:
+    git = ["-C", str(target)]
+    assert run_git(*git, "rev-list", "--count", "main..port/silu_and_mul").decode().strip() == "1"
+    assert run_git(*git, "status", "--porcelain") == b""
+    ours = (demo_script() / "port" / "kernel.rs").read_bytes()
+    assert run_git(*git, "show", f"port/silu_and_mul:{KERNEL}") == ours
+
+
+def test_what_was_hidden_is_recorded_and_the_shipped_port_was_among_it(attempt: AttemptFolder) -> None:
+    hidden = {item.path: item for item in attempt.checkout().hidden}
+    assert hidden[KERNEL].what == "file"
+    assert any("mod silu_and_mul" in line for line in hidden["tilegym/ops/cutile_rs/cutile_kernels/src/lib.rs"].removed)
+
+
+def test_the_report_stands_in_both_forms(attempt: AttemptFolder) -> None:
+    assert "silu_and_mul is ported, but not yet proved" in (attempt.path / "report.html").read_text()
+    markdown = (attempt.path / "report.md").read_text()
+    assert "tilegym/ops/cutile_rs/silu_and_mul.py" in markdown
+
+
+def test_neither_container_nor_socket_nor_tree_is_left(attempt: AttemptFolder) -> None:
+    assert containers(attempt) == []
+    assert not attempt.sockets.exists()
+    assert not attempt.work.exists()
+
+
+def test_the_transcript_names_every_tool_call_and_no_token(attempt: AttemptFolder) -> None:
+    text = attempt.transcript.read_text()
+    assert "tileport-skill verify" in text
+    assert (attempt.path / "broker.token").read_text() not in text
+
+
+def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target: Path, tmp_path: Path) -> None:
+    script = changed_script(tmp_path, [{"reply": [bash("mkdir -p .github && echo x > .github/evil.yml")]}])
+    before = run_git("-C", str(target), "for-each-ref")
+    ended = port(order(target, script), Progress(), lambda: False)
+    assert isinstance(ended.outcome, NotPorted)
+    assert ".github/evil.yml: not one of the six files of a port." in ended.outcome.reasons[0]
+    assert ended.attempt is not None
+    acceptance = ended.attempt.acceptance()
+    assert isinstance(acceptance, Rejected)
+    assert [type(gate) for gate in acceptance.gates] == [Failed, *[NotRun] * 5]
+    assert run_git("-C", str(target), "for-each-ref") == before
+
+
+def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
+    spoil = "f=$(find . -path '*silu_and_mul_kernel/kernel.rs'); sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' $f"
+    script = changed_script(tmp_path, [{"reply": [bash(spoil)]}])
+    ended = port(order(target, script), Progress(), lambda: False)
+    assert isinstance(ended.outcome, NotPorted), ended.outcome
+    assert "_silu_and_mul_kernel_row_wise" in ended.outcome.reasons[0]
+
+
+def test_a_script_that_no_longer_fits_is_refused_where_it_diverged(target: Path, tmp_path: Path) -> None:
+    turns = [{"reply": [bash("echo hello")]}, {"expect": {"contains": ["good day"]}, "reply": [{"text": "done"}]}]
+    ended = port(order(target, write_script(tmp_path, turns)), Progress(), lambda: False)
+    assert isinstance(ended.outcome, Refused)
+    assert "good day" in ended.outcome.reason
+    assert "hello" in ended.outcome.reason
+
+
+def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_container(
+    target: Path, tmp_path: Path
+) -> None:
+    turns = [
+        {"reply": [bash("sleep 12; echo slept")]},
+        {"expect": {"contains": ["slept"]}, "reply": [bash("touch a-seventh-file; echo made")]},
+        {"expect": {"contains": ["made"]}, "reply": [{"text": "done"}]},
+    ]
+    process = start(target, write_script(tmp_path, turns))
+    attempt = running_attempt(process)
+    before = containers(attempt)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert containers(attempt) == before != []
+    ended = go_on(attempt, Progress(), lambda: False)
+    assert_rejected_for_the_seventh_file(ended)
+    assert attempt.transcript.read_text().count('"kind": "exchange"') == 3
+
+
+def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp_path: Path) -> None:
+    turns = [
+        {"reply": [bash("sleep 5; touch a-seventh-file; echo made")]},
+        {"expect": {"contains": ["made"]}, "reply": [{"text": "done"}]},
+    ]
+    process = start(target, write_script(tmp_path, turns))
+    attempt = running_attempt(process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert containers(attempt) == []
+    assert_rejected_for_the_seventh_file(go_on(attempt, Progress(), lambda: False))
+
+
+def order(target: Path, script: Path) -> Order:
+    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script)
+
+
+def bash(command: str) -> dict[str, object]:
+    return {"tool": "bash", "input": {"command": command}}
+
+
+def write_script(folder: Path, turns: list[dict[str, object]]) -> Path:
+    (folder / "script.yaml").write_text(yaml.safe_dump(turns))
+    return folder
+
+
+def changed_script(folder: Path, more: list[dict[str, object]]) -> Path:
+    """The demo's script with turns put in before its comparison, and without that."""
+    shutil.copytree(demo_script(), folder, dirs_exist_ok=True)
+    turns = yaml.safe_load((folder / "script.yaml").read_text())
+    return write_script(folder, [*turns[:5], *more, {"reply": [{"text": "done"}]}])
+
+
+def start(target: Path, script: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target)]
+    return subprocess.Popen(
+        [*command, "--script", str(script)], start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def running_attempt(process: subprocess.Popen[bytes]) -> AttemptFolder:
+    """Waits until the agent of the newest attempt has had its first answer."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.stdout and process.stdout.read().decode()
+        attempt = find_attempt(None)
+        if attempt.outcome() is None and attempt.transcript.is_file() and attempt.transcript.stat().st_size:
+            return attempt
+        time.sleep(0.2)
+    raise AssertionError("the agent never began")
+
+
+def containers(attempt: AttemptFolder) -> list[str]:
+    with docker_engine() as client:
+        found = client.containers.list(all=True, filters={"label": f"{ATTEMPT_LABEL}={attempt.id}"})
+        return [str(container.id) for container in found]
+
+
+def assert_rejected_for_the_seventh_file(ended: Ended) -> None:
+    assert isinstance(ended.outcome, NotPorted), ended.outcome
+    assert "a-seventh-file: not one of the six" in ended.outcome.reasons[0]
