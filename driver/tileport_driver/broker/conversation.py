@@ -10,6 +10,7 @@ from typing import Any
 
 from tileport_driver.broker.budget import Budget, no_price, overspent, price_of
 from tileport_driver.broker.engines import Model
+from tileport_driver.broker.masking import Masks
 from tileport_driver.broker.refusal import Refusal
 from tileport_driver.broker.streaming import Assembly, as_events
 from tileport_driver.broker.transcript import Exchange, Refused, Sent, Transcript, now, request_hash
@@ -22,7 +23,8 @@ Events = asyncio.Queue[dict[str, Any] | None]
 class Conversation:
     """The attempt's one conversation with the model."""
 
-    def __init__(self, model: Model, budget: Budget, transcript: Transcript) -> None:
+    def __init__(self, model: Model, budget: Budget, transcript: Transcript, masks: Masks) -> None:
+        self._masks = masks
         self._model = model
         self._budget = budget
         self._transcript = transcript
@@ -55,6 +57,8 @@ class Conversation:
             self._afford(request, digest)
             return await self._answer(request, digest, beta, events)
         except Refusal as refusal:
+            # The message is the API's and goes inside: it might name the key that it was asked with.
+            refusal.message = self._masks.text(refusal.message)
             self._transcript.append(_refused(refusal, digest))
             raise
 

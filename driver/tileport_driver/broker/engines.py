@@ -48,11 +48,12 @@ class ScriptedModel:
     ) -> AsyncIterator[dict[str, Any]]:
         if why := misfit(self._script, position, request):
             raise Refusal(400, "invalid_request_error", why, final="divergence")
-        for event in as_events(_scripted_message(self._script.turns[position], position, request)):
+        for event in as_events(scripted_message(self._script.turns[position], position, request)):
             yield event
 
 
-def _scripted_message(turn: Turn, position: int, request: dict[str, Any]) -> dict[str, Any]:
+def scripted_message(turn: Turn, position: int, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer that a turn of a script is."""
     content: list[dict[str, Any]] = []
     for number, part in enumerate(turn.reply, 1):
         if isinstance(part, Call):

@@ -63,7 +63,7 @@ class Broker:
         except OSError as error:
             self._transcript.close()
             raise MachineryError(f"The broker cannot listen in {self._socket_dir}: {error}") from error
-        app = build_app(Conversation(self._model, self._budget, self._transcript), self._token)
+        app = build_app(Conversation(self._model, self._budget, self._transcript, self._masks), self._token)
         config = uvicorn.Config(
             app,
             loop="asyncio",

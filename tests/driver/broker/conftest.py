@@ -135,8 +135,8 @@ class StandIn:
 
     url: str
     key: str = "sk-ant-the-real-key-0123456789"
-    answers: list[dict[str, Any] | tuple[int, str, dict[str, str]] | str] = field(default_factory=list)
-    """A message; an error as status, type and headers; or `cut`, for a stream that breaks off."""
+    answers: list[dict[str, Any] | tuple[Any, ...] | str] = field(default_factory=list)
+    """A message; an error as status, type, headers and text; or `cut`, for a stream that breaks off."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -149,7 +149,7 @@ class StandIn:
         check_request(body)
         answer = self.answers.pop(0)
         if isinstance(answer, tuple):
-            return _error(answer[0], answer[1], answer[2])
+            return _error(*answer)
         events = list(as_events(message("cut off") if isinstance(answer, str) else answer))
         if isinstance(answer, str):
             events = events[:3]
@@ -157,8 +157,8 @@ class StandIn:
         return StreamingResponse(iter([frames]), media_type="text/event-stream")
 
 
-def _error(status: int, kind: str, headers: dict[str, str] | None = None) -> Response:
-    body = {"type": "error", "error": {"type": kind, "message": f"told {status}"}}
+def _error(status: int, kind: str, headers: dict[str, str] | None = None, text: str = "") -> Response:
+    body = {"type": "error", "error": {"type": kind, "message": text or f"told {status}"}}
     return JSONResponse(body, status_code=status, headers=headers)
 
 
