@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tileport_skill.errors import RequestError
 from tileport_skill.tileir.formats import FOLDS, FORMATS, Field, Part, fields, parts
 from tileport_skill.tileir.records import Entry, Global, Module, Op, Region, Value
-from tileport_skill.tileir.types import Token, Type, parse_type
+from tileport_skill.tileir.types import Tile, Token, Type, parse_type
 
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 64
@@ -189,6 +189,8 @@ class _Reader:
             regions = self.blocks(reading.block_arguments(), depth)
         elif name in FOLDS:
             regions = (self.fold_region(depth),)
+        if name == "load_ptr_tko":
+            _tell_padding_from_mask(reading.operands)
         results = self.results(head[1], reading, number)
         return Op(name, number, results, reading.operands, reading.attributes, regions)
 
@@ -319,6 +321,14 @@ class _Reading:
         initial = self.operands.get("initValues", ())
         arguments += [define(name, value.type) for name, value in zip(self.new_names, initial, strict=True)]
         return tuple(arguments)
+
+
+def _tell_padding_from_mask(operands: dict[str, tuple[Value, ...]]) -> None:
+    """A load's only further operand is its mask, unless its type says that it must be the padding."""
+    if "mask" in operands and "paddingValue" not in operands:
+        type_ = operands["mask"][0].type
+        if isinstance(type_, Tile) and type_.element != "i1":
+            operands["paddingValue"] = operands.pop("mask")
 
 
 @functools.lru_cache(maxsize=8192)

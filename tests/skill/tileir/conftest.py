@@ -16,28 +16,28 @@ Export = Callable[..., bytes]
 @ct.kernel
 def a_times_b(A, B, C):
     i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((64, 64), ct.float32)
-    for k in range(16):
-        acc = ct.mma(ct.load(A, (i, k), (64, 64)), ct.load(B, (k, j), (64, 64)), acc)
+    acc = ct.zeros((32, 32), ct.float32)
+    for k in range(4):
+        acc = ct.mma(ct.load(A, (i, k), (32, 32)), ct.load(B, (k, j), (32, 32)), acc)
     ct.store(C, (i, j), ct.astype(acc, ct.float16))
 
 
 @ct.kernel
 def b_times_a(A, B, C):
     i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((64, 64), ct.float32)
-    for k in range(16):
-        acc = ct.mma(ct.load(B, (i, k), (64, 64)), ct.load(A, (k, j), (64, 64)), acc)
+    acc = ct.zeros((32, 32), ct.float32)
+    for k in range(4):
+        acc = ct.mma(ct.load(B, (i, k), (32, 32)), ct.load(A, (k, j), (32, 32)), acc)
     ct.store(C, (i, j), ct.astype(acc, ct.float16))
 
 
 @ct.kernel
 def a_times_b_renamed(Left, Right, Product):
     row, column = ct.bid(0), ct.bid(1)
-    total = ct.full((64, 64), 0.0, ct.float32)
-    for step in range(16):
-        left = ct.load(Left, (row, step), (64, 64))
-        right = ct.load(Right, (step, column), (64, 64))
+    total = ct.full((32, 32), 0.0, ct.float32)
+    for step in range(4):
+        left = ct.load(Left, (row, step), (32, 32))
+        right = ct.load(Right, (step, column), (32, 32))
         total = ct.mma(left, right, total)
     ct.store(Product, (row, column), ct.astype(total, ct.float16))
 

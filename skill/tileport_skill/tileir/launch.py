@@ -1,0 +1,60 @@
+"""One launch to run: the grid and a value for each entry argument, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tileport_skill.tileir.elements import Array
+
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """Memory a pointer argument points to: its elements in storage order."""
+
+    name: str
+    data: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """`arguments` go with the entry's: a buffer for a pointer, a number for a scalar."""
+
+    grid: Grid
+    arguments: tuple[Buffer | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something the kernel must not do, where it did it."""
+
+    kind: str
+    text: str
+    block: Grid
+    operation: str
+    line: int
+    needs: tuple[int, int, int] | None = None
+    """For a tile outside a view's index space: which buffer's which dimension would have to be how long."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """A buffer after the launch."""
+
+    name: str
+    data: Array
+    poison: Array
+    """Elements that hold something unspecified."""
+    touched: Array
+    """Elements that were stored to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a launch did."""
+
+    buffers: tuple[Written, ...]
+    findings: tuple[Finding, ...]
+    exact: bool
+    """Whether no sum depended on the order it was taken in; otherwise last digits may differ."""
