@@ -131,6 +131,8 @@ class Specialisation:
     hints: Hints
     calling_convention: str
     ir: Bytecode | None
+    portable_ir: Bytecode | None = None
+    """The same without the hints that cuTile Rust cannot express: what a port can be equal to, byte for byte."""
     refused: str | None = None
     """Why cuTile's compiler refused it, when it did."""
     __pydantic_config__: ClassVar = FORBID

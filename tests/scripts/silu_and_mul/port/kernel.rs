@@ -4,14 +4,10 @@
 pub mod silu_and_mul_module {
     use cutile::core::*;
 
-    const LOG2_E: f32 = 1.4426950408889634;
-
-    /// A scalar, repeated in every lane and widened.
-    fn lanes<const N: i32>(value: i32) -> Tile<i64, { [N] }> {
+    fn widen(value: i32) -> Tile<i64, { [] }> {
         let value: Tile<i32, { [] }> = scalar_to_tile(value);
         let value: Tile<i64, { [] }> = exti(value);
-        let value: Tile<i64, { [1] }> = value.reshape(const_shape![1]);
-        value.broadcast(const_shape![N])
+        value
     }
 
     /// `0 <= index < bound` in one unsigned comparison.
@@ -44,8 +40,10 @@ pub mod silu_and_mul_module {
         column: Tile<i32, { [N] }>,
         row_stride: i32,
     ) -> PointerTile<*mut E, { [N] }> {
-        let row: Tile<i64, { [N] }> = lanes(row);
-        let stride: Tile<i64, { [N] }> = lanes(row_stride);
+        let row: Tile<i64, { [1] }> = widen(row).reshape(const_shape![1]);
+        let row: Tile<i64, { [N] }> = row.broadcast(const_shape![N]);
+        let stride: Tile<i64, { [1] }> = widen(row_stride).reshape(const_shape![1]);
+        let stride: Tile<i64, { [N] }> = stride.broadcast(const_shape![N]);
         let column: Tile<i64, { [N] }> = exti(column);
         let offset: Tile<i64, { [N] }> = row * stride + column;
         let base: PointerTile<*mut E, { [] }> = pointer_to_tile(base);
