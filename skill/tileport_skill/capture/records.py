@@ -131,8 +131,6 @@ class Specialisation:
     hints: Hints
     calling_convention: str
     ir: Bytecode | None
-    portable_ir: Bytecode | None = None
-    """The same without the hints that cuTile Rust cannot express: what a port can be equal to, byte for byte."""
     refused: str | None = None
     """Why cuTile's compiler refused it, when it did."""
     __pydantic_config__: ClassVar = FORBID
@@ -148,8 +146,12 @@ class Launch:
     kernel: str
     grid: tuple[int, ...]
     arguments: tuple[Argument, ...]
+    backward: bool
+    """Whether autograd's backward pass made it."""
     configuration: str | None = None
     """The tuner's configuration, in its own spelling."""
+    port_ir: Bytecode | None = None
+    """The kernel compiled under what a port's launcher assumes of these arguments; see `inside/export.py`."""
     __pydantic_config__: ClassVar = FORBID
 
 
