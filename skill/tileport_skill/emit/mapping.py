@@ -22,6 +22,7 @@ from tileport_skill.emit.entries import (
 )
 from tileport_skill.emit.launcher import DTYPES, TensorFacts, address_of, divisor_of, tensor_facts
 
+
 class Unmapped(Exception):
     """The entry cannot be bound to this launch; the text says what does not fit."""
 
@@ -64,9 +65,7 @@ def choose_entry(
         return named[0]
     if binding:
         names = ", ".join(entry.name for _, entry in binding)
-        raise Unmapped(
-            f"{specialisation.kernel} could be any of {names}. Name the entry that stands for it after it."
-        )
+        raise Unmapped(f"{specialisation.kernel} could be any of {names}. Name the entry that stands for it after it.")
     raise Unmapped(f"no entry takes the parameters of {specialisation.kernel}: {'; '.join(reasons)}")
 
 
@@ -74,16 +73,12 @@ def _bare(kernel: str) -> str:
     return kernel.casefold().replace("kernel", "").replace("_", "")
 
 
-def request_for(
-    entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str
-) -> Request:
+def request_for(entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str) -> Request:
     """The request for `launch`. Raises `Unmapped` where binding by position is not possible."""
     names = [parameter.name for parameter in specialisation.parameters]
     constants = {p.name: p for p in specialisation.parameters if isinstance(p, Constant)}
     runtime = [
-        (name, argument)
-        for name, argument in zip(names, launch.arguments, strict=True)
-        if name not in constants
+        (name, argument) for name, argument in zip(names, launch.arguments, strict=True) if name not in constants
     ]
     types: dict[str, str] = {}
     tensors: list[TensorFacts] = []
@@ -146,7 +141,12 @@ def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tu
 
 def _scalar(entry: Entry, left: list[object], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
     if argument.type in ("int", "bool"):
-        return _integer(entry, left, repr(name), int(argument.text == "True") if argument.type == "bool" else int(argument.text))
+        return _integer(
+            entry,
+            left,
+            repr(name),
+            int(argument.text == "True") if argument.type == "bool" else int(argument.text),
+        )
     if not isinstance(left[0], ScalarParameter):
         raise Unmapped(f"entry {entry.name}: {name!r} is a scalar, {left[0]!r} is not")
     left.pop(0)

@@ -34,7 +34,9 @@ def _configurations(tile_bytes: int, device: torch.device) -> list[SimpleNamespa
     return [SimpleNamespace(num_ctas=2 if large else 1, occupancy=occupancy) for occupancy in _OCCUPANCIES]
 
 
-def _launch(output: torch.Tensor, rows: torch.Tensor, tile_size: int, num_ctas: int, occupancy: int) -> torch.Tensor:
+def _launch(
+    output: torch.Tensor, rows: torch.Tensor, tile_size: int, num_ctas: int, occupancy: int
+) -> torch.Tensor:
     ffi, library = bind_kernel_function_cffi("silu_and_mul", _CDEF)
     device = output.device
     code = library.cutile_silu_and_mul(
