@@ -1,4 +1,4 @@
-"""`tileport-skill`: the commands an agent and the driver run."""
+"""`tileport-skill`: what agents, people and the driver run on one checkout. Each part brings its own commands."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ import sys
 
 import typer
 
-from tileport_skill.errors import TileportError
+from tileport_skill import verify_cli
+from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tileir.cli import ir_app
 
-app = typer.Typer(no_args_is_help=True, help=__doc__)
+REQUEST_ERROR, MACHINERY_ERROR = 12, 13
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 app.add_typer(ir_app, name="ir")
+verify_cli.add_commands(app)
 
 
 def main() -> None:
     """Runs the command line; what users hear about goes to stderr without a traceback."""
     try:
         app()
-    except TileportError as error:
-        typer.echo(str(error), err=True)
-        sys.exit(1)
+    except RequestError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(REQUEST_ERROR)
+    except MachineryError as error:
+        print(f"our machinery failed: {error}", file=sys.stderr)
+        sys.exit(MACHINERY_ERROR)
 
 
 if __name__ == "__main__":

@@ -30,10 +30,21 @@ pub enum Generic {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Parameter {
     /// `*mut E`
-    Pointer { name: String, element: String },
+    Pointer {
+        name: String,
+        element: String,
+    },
     /// `&Tensor<E, {[-1, D]}>`; `shape` holds the words between the brackets.
-    Tensor { name: String, element: String, shape: Vec<String>, mutable: bool },
-    Scalar { name: String, dtype: String },
+    Tensor {
+        name: String,
+        element: String,
+        shape: Vec<String>,
+        mutable: bool,
+    },
+    Scalar {
+        name: String,
+        dtype: String,
+    },
 }
 
 pub fn modules(source: &Source) -> Result<Vec<Module>, Problem> {
@@ -65,9 +76,7 @@ fn generic(parameter: &syn::GenericParam) -> Result<Generic, Problem> {
         syn::GenericParam::Const(found) => {
             Ok(Generic::Const { name: found.ident.to_string(), dtype: words(&found.ty) })
         }
-        syn::GenericParam::Lifetime(found) => {
-            Err(syn::Error::new_spanned(found, "an entry takes no lifetimes").into())
-        }
+        syn::GenericParam::Lifetime(found) => Err(syn::Error::new_spanned(found, "an entry takes no lifetimes").into()),
     }
 }
 

@@ -1,8 +1,10 @@
 //! One request: an entry with everything the launcher would derive from its arguments, to bytecode on disk.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 
-use cutile_compiler::compile_api::KernelCompiler;
+use cutile_compiler::compiler::{CUDATileFunctionCompiler, CUDATileModules};
 use cutile_compiler::hints::CompileOptions;
 use cutile_compiler::specialization::{DivHint, SpecializationBits};
 use cutile_ir::ir::{Attribute, Module};
@@ -44,47 +46,75 @@ struct TensorFacts {
     disjoint: bool,
 }
 
-/// The answer to one line of input, itself one line of JSON.
-pub fn answer(source: &Source, line: &str) -> serde_json::Value {
-    let request: Request = match serde_json::from_str(line) {
-        Ok(request) => request,
-        Err(error) => return serde_json::json!({ "id": null, "problem": Problem::from_error(error) }),
-    };
-    match caught(|| compiled(source, &request)) {
-        Ok(bytes) => serde_json::json!({ "id": request.id, "bytes": bytes }),
-        Err(problem) => serde_json::json!({ "id": request.id, "problem": problem }),
+/// Answers requests on one file; what the crate makes of a module's source is made once and kept.
+pub struct Emitter<'a> {
+    source: &'a Source,
+    parsed: HashMap<String, CUDATileModules>,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(source: &'a Source) -> Self {
+        Self { source, parsed: HashMap::new() }
+    }
+
+    /// The answer to one line of input, itself one line of JSON.
+    pub fn answer(&mut self, line: &str) -> serde_json::Value {
+        let request: Request = match serde_json::from_str(line) {
+            Ok(request) => request,
+            Err(error) => return serde_json::json!({ "id": null, "problem": Problem::from_error(error) }),
+        };
+        match caught(|| self.compiled(&request)) {
+            Ok(bytes) => serde_json::json!({ "id": request.id, "bytes": bytes }),
+            Err(problem) => serde_json::json!({ "id": request.id, "problem": problem }),
+        }
+    }
+
+    fn compiled(&mut self, request: &Request) -> Result<usize, Problem> {
+        let module = self.source.module_of_entry(request.module.as_deref(), &request.entry)?;
+        let name = module.ident.to_string();
+        let modules = match self.parsed.entry(name.clone()) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(CUDATileModules::from_kernel(self.source.tile_module(module))?),
+        };
+        let mut made = tile_ir(modules, &name, request)?;
+        rename_entry(&mut made, &request.symbol)?;
+        let bytes = cutile_ir::write_bytecode(&made)
+            .map_err(|error| Problem::new("compiler", format!("bytecode serialization failed: {error}")))?;
+        std::fs::write(&request.out, &bytes).map_err(Problem::from_error)?;
+        Ok(bytes.len())
     }
 }
 
-fn compiled(source: &Source, request: &Request) -> Result<usize, Problem> {
-    let module = source.module_of_entry(request.module.as_deref(), &request.entry)?;
-    let name = module.ident.to_string();
+/// As the launcher compiles it: `compile_from_context` in cutile 0.2.0, up to the call of `tileiras`.
+fn tile_ir(modules: &CUDATileModules, module: &str, request: &Request) -> Result<Module, Problem> {
+    let bits: Vec<SpecializationBits> = request.tensors.iter().map(bits).collect();
+    let hints: Vec<DivHint> = request.scalars.iter().map(|(_, divisor)| hint(*divisor)).collect();
+    let names = || request.tensors.iter().map(|tensor| tensor.name.as_str());
     let strides: Vec<(&str, &[i32])> =
-        request.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.strides.as_slice())).collect();
-    let facts: Vec<(&str, SpecializationBits)> =
-        request.tensors.iter().map(|tensor| (tensor.name.as_str(), bits(tensor))).collect();
-    let scalars: Vec<(&str, DivHint)> =
-        request.scalars.iter().map(|(name, divisor)| (name.as_str(), hint(*divisor))).collect();
-    let mut compiler = KernelCompiler::new(|| source.tile_module(module), &name, &request.entry)
-        .generics(request.generics.clone())
-        .strides(&strides)
-        .spec_args(&facts)
-        .scalar_hints(&scalars)
-        .options(CompileOptions {
-            occupancy: request.occupancy,
-            num_cta_in_cga: request.num_cta_in_cga,
-            max_divisibility: request.max_divisibility,
-        })
-        .target(&request.arch);
-    if let Some(grid) = request.grid {
-        compiler = compiler.grid(grid);
-    }
-    let mut made = compiler.compile()?.into_module();
-    rename_entry(&mut made, &request.symbol)?;
-    let bytes = cutile_ir::write_bytecode(&made)
-        .map_err(|error| Problem::new("compiler", format!("bytecode serialization failed: {error}")))?;
-    std::fs::write(&request.out, &bytes).map_err(Problem::from_error)?;
-    Ok(bytes.len())
+        names().zip(request.tensors.iter().map(|tensor| tensor.strides.as_slice())).collect();
+    let facts: Vec<(&str, &SpecializationBits)> = names().zip(&bits).collect();
+    let scalars: Vec<(&str, &DivHint)> = request.scalars.iter().map(|(name, _)| name.as_str()).zip(&hints).collect();
+    let options = CompileOptions {
+        occupancy: request.occupancy,
+        num_cta_in_cga: request.num_cta_in_cga,
+        max_divisibility: request.max_divisibility,
+    };
+    let compiler = CUDATileFunctionCompiler::new(
+        modules,
+        module,
+        &request.entry,
+        &request.generics,
+        &strides,
+        &facts,
+        &scalars,
+        request.grid,
+        request.arch.clone(),
+        &options,
+    )?;
+    let made = compiler.compile()?;
+    made.verify_dominance().map_err(|error| Problem::new("compiler", error.to_string()))?;
+    made.verify_bytecode_indices().map_err(|error| Problem::new("compiler", error.to_string()))?;
+    Ok(made)
 }
 
 fn bits(tensor: &TensorFacts) -> SpecializationBits {

@@ -51,10 +51,11 @@ fn describe(file: &Path) -> Result<(), Problem> {
 
 fn emit(file: &Path) -> Result<(), Problem> {
     let source = Source::read(file)?;
+    let mut emitter = emit::Emitter::new(&source);
     problem::quiet_panics();
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(Problem::from_error)?;
-        let answer = emit::answer(&source, &line);
+        let answer = emitter.answer(&line);
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}").and_then(|()| out.flush()).map_err(Problem::from_error)?;
     }

@@ -28,24 +28,16 @@ impl Problem {
 impl From<syn::Error> for Problem {
     fn from(error: syn::Error) -> Self {
         let start = error.span().start();
-        Self {
-            kind: "source",
-            message: error.to_string(),
-            line: Some(start.line),
-            column: Some(start.column),
-        }
+        Self { kind: "source", message: error.to_string(), line: Some(start.line), column: Some(start.column) }
     }
 }
 
 impl From<JITError> for Problem {
     fn from(error: JITError) -> Self {
         match error {
-            JITError::Located(message, place) if place.is_known() => Self {
-                kind: "compiler",
-                message,
-                line: Some(place.line),
-                column: Some(place.column),
-            },
+            JITError::Located(message, place) if place.is_known() => {
+                Self { kind: "compiler", message, line: Some(place.line), column: Some(place.column) }
+            }
             other => Self::new("compiler", other.to_string()),
         }
     }

@@ -146,8 +146,12 @@ class Launch:
     kernel: str
     grid: tuple[int, ...]
     arguments: tuple[Argument, ...]
+    backward: bool
+    """Whether autograd's backward pass made it."""
     configuration: str | None = None
     """The tuner's configuration, in its own spelling."""
+    port_ir: Bytecode | None = None
+    """The kernel compiled under what a port's launcher assumes of these arguments; see `inside/export.py`."""
     __pydantic_config__: ClassVar = FORBID
 
 

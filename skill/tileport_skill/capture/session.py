@@ -62,7 +62,12 @@ def capture(
 
 
 def _captured(
-    checkout: Checkout, operators: Sequence[Operator], profile: Profile, out: Path, symbol: str, limits: Limits
+    checkout: Checkout,
+    operators: Sequence[Operator],
+    profile: Profile,
+    out: Path,
+    symbol: str,
+    limits: Limits,
 ) -> Capture:
     answer = out / "capture.json"
     answer.unlink(missing_ok=True)
@@ -136,7 +141,18 @@ def _run_child(
     plugin = "tileport_skill.capture.inside.plugin"
     command = [
         *("prlimit", f"--as={limits.address_space}", "--core=0"),
-        *(sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"),
+        *(
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            plugin,
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "--no-header",
+            "--tb=short",
+        ),
         *tests,
     ]
     return bounded(command, tests_root, environment, limits.seconds)

@@ -2,10 +2,8 @@
 
 READ FIRST in this folder. Two halves. *Binding* finds which value each parameter of the Rust entry receives: by
 position, since an entry that could give the reference's cubin takes the reference's parameters in their order
-(every array as a pointer, its sizes and its strides). *Facts* derives from those values what cuTile Rust 0.2.0's
-generated launcher derives at run time (cutile-macro's kernel_launcher_generator.rs and cutile-compiler's
-specialization.rs): a divisor for every pointer and every integer, nothing for floats. What the host code of a
-port really passes is not believed from here: `recording` runs it.
+(every array as a pointer, its sizes and its strides). *Facts* are what the generated launcher derives from those
+values at run time (`launcher.py`).
 """
 
 from __future__ import annotations
@@ -13,58 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tileport_skill.capture.records import (
-    Constant,
-    Launch,
-    Specialisation,
-    TensorArgument,
-    ValueArgument,
-)
+from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
 from tileport_skill.emit.entries import (
     ConstGeneric,
     Entry,
+    KernelModule,
     PointerParameter,
     ScalarParameter,
     TensorParameter,
 )
-
-DTYPES = {
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int64": "i64",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint8": "u8",
-    "bool": "bool",
-    "float8_e4m3fn": "f8e4m3fn",
-    "float8_e5m2": "f8e5m2",
-}
-"""torch's names of element types to cuTile Rust's."""
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2}
-LARGEST_DIVISOR = 16
-ALLOCATION_ALIGNMENT = 512
-"""Torch's allocator hands out addresses with at least this alignment, so an offset alone decides a view's."""
+from tileport_skill.emit.launcher import DTYPES, TensorFacts, address_of, divisor_of, tensor_facts
 
 
 class Unmapped(Exception):
     """The entry cannot be bound to this launch; the text says what does not fit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorFacts:
-    """What the launcher derives for a `&Tensor` parameter (`SpecializationBits`)."""
-
-    name: str
-    strides: tuple[int, ...]
-    """Per dimension 1 where the stride is one, -1 (dynamic) elsewhere."""
-    shape_div: tuple[int, ...]
-    stride_div: tuple[int, ...]
-    stride_one: tuple[bool, ...]
-    base_div: int
-    disjoint: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +42,35 @@ class Request:
     module: str | None = None
     grid: tuple[int, int, int] | None = None
     max_divisibility: int | None = None
+
+
+def choose_entry(
+    entries: Sequence[tuple[KernelModule, Entry]], launch: Launch, specialisation: Specialisation
+) -> tuple[KernelModule, Entry]:
+    """The entry that stands for the launched kernel: the only one that binds, or of several the one of its name.
+
+    Names are compared without underscores and without the word `kernel`. Raises `Unmapped` if it is none or several.
+    """
+    binding, reasons = [], []
+    for module, entry in entries:
+        try:
+            request_for(entry, launch, specialisation, "sm_90", "entry")
+            binding.append((module, entry))
+        except Unmapped as unmapped:
+            reasons.append(str(unmapped))
+    if len(binding) == 1:
+        return binding[0]
+    named = [(m, e) for m, e in binding if _bare(e.name) == _bare(specialisation.kernel)]
+    if len(named) == 1:
+        return named[0]
+    if binding:
+        names = ", ".join(entry.name for _, entry in binding)
+        raise Unmapped(f"{specialisation.kernel} could be any of {names}. Name the entry that stands for it after it.")
+    raise Unmapped(f"no entry takes the parameters of {specialisation.kernel}: {'; '.join(reasons)}")
+
+
+def _bare(kernel: str) -> str:
+    return kernel.casefold().replace("kernel", "").replace("_", "")
 
 
 def request_for(entry: Entry, launch: Launch, specialisation: Specialisation, arch: str, symbol: str) -> Request:
@@ -153,7 +142,10 @@ def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tu
 def _scalar(entry: Entry, left: list[object], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
     if argument.type in ("int", "bool"):
         return _integer(
-            entry, left, repr(name), int(argument.text == "True") if argument.type == "bool" else int(argument.text)
+            entry,
+            left,
+            repr(name),
+            int(argument.text == "True") if argument.type == "bool" else int(argument.text),
         )
     if not isinstance(left[0], ScalarParameter):
         raise Unmapped(f"entry {entry.name}: {name!r} is a scalar, {left[0]!r} is not")
@@ -192,32 +184,3 @@ def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant
 
 def _key(name: str) -> str:
     return name.replace("_", "").casefold()
-
-
-def divisor_of(value: int) -> int:
-    """The largest power of two that divides `value`, at most 16; what `DivHint` holds. Zero is divisible by all."""
-    low = value & 0xFFFF_FFFF  # the launcher looks at the low 32 bits of a pointer
-    return LARGEST_DIVISOR if low == 0 else min(low & -low, LARGEST_DIVISOR)
-
-
-def address_of(argument: TensorArgument, element: str) -> int:
-    """An address with the alignment the tensor's real one would have."""
-    return ALLOCATION_ALIGNMENT + argument.offset * BYTES.get(element, 1)
-
-
-def tensor_facts(name: str, argument: TensorArgument) -> TensorFacts:
-    """`compute_spec` of cutile-compiler 0.2.0, and the strides its launcher makes static."""
-    pairs = sorted(zip(argument.strides, argument.shape, strict=True))
-    disjoint = not pairs or pairs[0][0] > 0
-    for (stride, size), (following, _) in zip(pairs, pairs[1:], strict=False):
-        disjoint = disjoint and following > 0 and following >= stride * size
-    element = DTYPES.get(argument.dtype, argument.dtype)
-    return TensorFacts(
-        name=name,
-        strides=tuple(1 if stride == 1 else -1 for stride in argument.strides),
-        shape_div=tuple(map(divisor_of, argument.shape)),
-        stride_div=tuple(map(divisor_of, argument.strides)),
-        stride_one=tuple(stride == 1 for stride in argument.strides),
-        base_div=divisor_of(address_of(argument, element)),
-        disjoint=disjoint,
-    )

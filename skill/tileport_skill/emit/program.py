@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -117,8 +118,8 @@ class Emitter:
         """Answers of one process, up to and with the first request it did not survive."""
         outs = [folder / f"{number}.tileirbc" for number in range(len(requests))]
         lines = [
-            json.dumps({**dataclasses.asdict(request), "id": str(number), "out": str(out)})
-            for number, (request, out) in enumerate(zip(requests, outs, strict=True))
+            json.dumps({**dataclasses.asdict(request), "id": secrets.token_hex(8), "out": str(out)})
+            for request, out in zip(requests, outs, strict=True)
         ]
         process = subprocess.Popen(
             [*self._bounded(), "emit", str(kernel)],
@@ -137,7 +138,7 @@ class Emitter:
                 try:
                     process.stdin.write(line.encode() + b"\n")
                     process.stdin.flush()
-                    said = reader.next(seconds)
+                    said = reader.next(json.loads(line)["id"], seconds)
                 except OSError:  # the program is gone
                     said = None
                 answer = _answer(said, out, reader.timed_out, seconds)
@@ -175,15 +176,22 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 class _Lines:
-    """Lines from a file descriptor, each waited for a limited time."""
+    """Answers from a file descriptor, each waited for a limited time; what a kernel prints itself is skipped."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._held = b""
         self.timed_out = False
 
-    def next(self, seconds: float) -> str | None:
+    def next(self, wanted: str, seconds: float) -> str | None:
         deadline = time.monotonic() + seconds
+        while (line := self._line(deadline)) is not None:
+            document = _parsed(line)
+            if document is not None and document.get("id") == wanted:
+                return line
+        return None
+
+    def _line(self, deadline: float) -> str | None:
         while b"\n" not in self._held:
             ready, _, _ = select.select([self._descriptor], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:

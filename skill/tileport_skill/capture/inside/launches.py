@@ -100,6 +100,7 @@ class Recorder:
                 kernel=specialisation.kernel,
                 grid=grid,
                 arguments=tuple(self._argument(value) for value in args),
+                backward=torch._C._current_graph_task_id() != -1,
                 configuration=configuration,
             )
         )

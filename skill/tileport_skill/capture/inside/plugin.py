@@ -6,6 +6,7 @@ The request comes as one JSON document in a file named by `TILEPORT_CAPTURE`; th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import json
 import os
@@ -21,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, tensors
-from tileport_skill.capture.inside.export import export
+from tileport_skill.capture.inside.export import export, export_for_port
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.profiles import profile_of
 from tileport_skill.tilegym.operators import REFERENCE_BACKEND
@@ -113,12 +114,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         profile=PROFILE.name,
         symbol=REQUEST["symbol"],
         tests=tuple(TESTS),
-        launches=tuple(RECORDER.launches),
+        launches=tuple(map(_with_port_ir, RECORDER.launches)),
         specialisations=tuple(export(one, PROFILE.arch, REQUEST["symbol"], folder) for one in found),
         versions=_versions(),
         seconds=round(time.monotonic() - STARTED, 2),
     )
     Path(REQUEST["answer"]).write_text(json.dumps(dataclasses.asdict(answer)), encoding="utf-8")
+
+
+def _with_port_ir(launch: records.Launch) -> records.Launch:
+    made = _port_ir(launch.specialisation, launch.arguments)
+    return dataclasses.replace(launch, port_ir=made)
+
+
+@functools.cache
+def _port_ir(specialisation: str, arguments: tuple[records.Argument, ...]) -> records.Bytecode | None:
+    found = RECORDER.compilable[specialisation]
+    return export_for_port(found, arguments, PROFILE.arch, REQUEST["symbol"], Path(REQUEST["ir"]))
 
 
 def _versions() -> dict[str, str]:

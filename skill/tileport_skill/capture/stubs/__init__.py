@@ -35,7 +35,17 @@ def _built(source: Path, name: str) -> Path:
     if compiler is None:
         raise MachineryError("No C compiler was found; capture needs one for its stand-in driver. Install gcc.")
     partial = folder / f"{name}.{os.getpid()}"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-w", f"-Wl,-soname,{name}", str(source), "-o", str(partial)]
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-w",
+        f"-Wl,-soname,{name}",
+        str(source),
+        "-o",
+        str(partial),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:
         raise MachineryError(f"{source.name} did not compile:\n{done.stderr[-2000:]}")

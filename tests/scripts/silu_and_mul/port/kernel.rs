@@ -4,24 +4,17 @@
 pub mod silu_and_mul_module {
     use cutile::core::*;
 
-    const LOG2_E: f32 = 1.4426950408889634;
-
-    /// A scalar, repeated in every lane and widened.
-    fn lanes<const N: i32>(value: i32) -> Tile<i64, { [N] }> {
+    fn widen(value: i32) -> Tile<i64, { [] }> {
         let value: Tile<i32, { [] }> = scalar_to_tile(value);
         let value: Tile<i64, { [] }> = exti(value);
-        let value: Tile<i64, { [1] }> = value.reshape(const_shape![1]);
-        value.broadcast(const_shape![N])
+        value
     }
 
-    /// `0 <= index < bound` in one unsigned comparison.
-    fn in_bounds<const N: i32>(index: Tile<i32, { [N] }>, bound: i32) -> Tile<bool, { [N] }> {
-        let index: Tile<u64, { [N] }> = exti(index);
-        let bound: Tile<i32, { [] }> = scalar_to_tile(bound);
-        let bound: Tile<u64, { [] }> = exti(bound);
-        let bound: Tile<u64, { [1] }> = bound.reshape(const_shape![1]);
-        let bound: Tile<u64, { [N] }> = bound.broadcast(const_shape![N]);
-        cmpi(index, bound, predicate::LessThan)
+    /// The same bits read as unsigned: a negative index becomes one that is far out of bounds.
+    fn widen_unsigned(value: i32) -> Tile<u64, { [] }> {
+        let value: Tile<i32, { [] }> = scalar_to_tile(value);
+        let value: Tile<u64, { [] }> = exti(value);
+        value
     }
 
     /// The lanes of `(row, column)` inside an array of `rows` by `columns`.
@@ -31,9 +24,15 @@ pub mod silu_and_mul_module {
         rows: i32,
         columns: i32,
     ) -> Tile<bool, { [N] }> {
-        let row: Tile<i32, { [N] }> = broadcast_scalar(row, const_shape![N]);
-        let row_inside: Tile<bool, { [N] }> = in_bounds(row, rows);
-        let column_inside: Tile<bool, { [N] }> = in_bounds(column, columns);
+        let row: Tile<u64, { [1] }> = widen_unsigned(row).reshape(const_shape![1]);
+        let row: Tile<u64, { [N] }> = row.broadcast(const_shape![N]);
+        let rows: Tile<u64, { [1] }> = widen_unsigned(rows).reshape(const_shape![1]);
+        let rows: Tile<u64, { [N] }> = rows.broadcast(const_shape![N]);
+        let row_inside: Tile<bool, { [N] }> = cmpi(row, rows, predicate::LessThan);
+        let column: Tile<u64, { [N] }> = exti(column);
+        let columns: Tile<u64, { [1] }> = widen_unsigned(columns).reshape(const_shape![1]);
+        let columns: Tile<u64, { [N] }> = columns.broadcast(const_shape![N]);
+        let column_inside: Tile<bool, { [N] }> = cmpi(column, columns, predicate::LessThan);
         row_inside & column_inside
     }
 
@@ -44,8 +43,10 @@ pub mod silu_and_mul_module {
         column: Tile<i32, { [N] }>,
         row_stride: i32,
     ) -> PointerTile<*mut E, { [N] }> {
-        let row: Tile<i64, { [N] }> = lanes(row);
-        let stride: Tile<i64, { [N] }> = lanes(row_stride);
+        let row: Tile<i64, { [1] }> = widen(row).reshape(const_shape![1]);
+        let row: Tile<i64, { [N] }> = row.broadcast(const_shape![N]);
+        let stride: Tile<i64, { [1] }> = widen(row_stride).reshape(const_shape![1]);
+        let stride: Tile<i64, { [N] }> = stride.broadcast(const_shape![N]);
         let column: Tile<i64, { [N] }> = exti(column);
         let offset: Tile<i64, { [N] }> = row * stride + column;
         let base: PointerTile<*mut E, { [] }> = pointer_to_tile(base);
@@ -70,12 +71,12 @@ pub mod silu_and_mul_module {
         input_rows: i32,
         input_columns: i32,
         input_row_stride: i32,
-        input_column_stride: i32,
+        _input_column_stride: i32,
         output: *mut E,
         output_rows: i32,
         output_columns: i32,
         output_row_stride: i32,
-        output_column_stride: i32,
+        _output_column_stride: i32,
     ) {
         let row: i32 = get_tile_block_id().0;
         let column: Tile<i32, { [TILE_SIZE] }> = iota(const_shape![TILE_SIZE]);

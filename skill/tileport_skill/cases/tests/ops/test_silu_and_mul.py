@@ -24,7 +24,7 @@ def reference(input: torch.Tensor) -> torch.Tensor:
 class Test_SiluAndMul(common.PyTestCase):
     _backends: ClassVar[list[str]] = _backends
 
-    @pytest.mark.parametrize("shape", [(1, 512), (7, 1024), (2, 3, 2048), (5, 8192), (3, 2002), (4, 200)])
+    @pytest.mark.parametrize("shape", [(1, 512), (2, 3, 2048), (5, 16384), (3, 2002)])
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
     @pytest.mark.parametrize("backend", _backends)
     def test_op(self, shape: tuple[int, ...], dtype: torch.dtype, backend: str) -> None:
@@ -32,7 +32,7 @@ class Test_SiluAndMul(common.PyTestCase):
         input = torch.randn(shape, device="cuda", dtype=dtype)
         self.assertCorrectness(tilegym.ops.silu_and_mul, reference, {"input": input}, rtol=1e-2, atol=1e-2)
 
-    @pytest.mark.parametrize("shape", [(7, 1024), (3, 2002)])
+    @pytest.mark.parametrize("shape", [(7, 1024)])
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     @pytest.mark.parametrize("backend", _backends)
     def test_op_backward(self, shape: tuple[int, ...], dtype: torch.dtype, backend: str) -> None:

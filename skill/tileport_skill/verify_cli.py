@@ -1,0 +1,84 @@
+"""`tileport-skill verify`: the table of compiled kernels and verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.table import Table
+
+from tileport_skill.capture.cache import cache_folder
+from tileport_skill.emit.program import Emitter, build_emitter
+from tileport_skill.emit.tools import cargo_program, cuda_folder
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tileir.verdicts import Equal
+from tileport_skill.verify import Row, exit_status, verify
+
+Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
+Archs = Annotated[list[str], typer.Option("--arch", help="An architecture, sm_90 or sm_100; may be repeated.")]
+Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command("verify")(verify_command)
+
+
+def verify_command(
+    operator: str,
+    repo: Repo = Path(),
+    arch: Archs = ["sm_90"],  # noqa: B006 - typer copies it
+    emitter: Program = None,
+    as_json: Json = False,
+) -> None:
+    """Compare every compiled kernel of a port with the reference's.
+
+    Exit status: 0 all equal, 10 one differs, 11 one is not known to be equal, 12 bad request, 13 our machinery.
+    """
+    checkout = open_checkout(repo)
+    found = find_operator(read_operators(checkout), operator)
+    with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
+        rows = verify(checkout, found, arch, Path(folder), Emitter(emitter or built_emitter()))
+    if as_json:
+        print(json.dumps(TypeAdapter(tuple[Row, ...]).dump_python(rows, mode="json"), indent=1))
+    else:
+        _print(rows)
+    raise typer.Exit(exit_status(rows))
+
+
+def built_emitter() -> Path:
+    """The emitter in the cache, built now if this machine has not built it yet."""
+    return build_emitter(cache_folder(), cargo=cargo_program(), cuda=cuda_folder(), environment=dict(os.environ))
+
+
+def _print(rows: tuple[Row, ...]) -> None:
+    table = Table("arch", "kernel", "entry", "verdict", "compiled kernels", "why", box=None)
+    for (*cells, why), count in sorted(Counter(map(_line, rows)).items()):
+        table.add_row(*cells, str(count), why)
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+    other = sum(not row.same_assumptions for row in rows if row.counts)
+    if other:
+        console.print(
+            f"For {other} of them the port's launcher assumes other true facts, or has no word for a hint, so the "
+            "reference was compiled under the port's assumptions. That shows equal results, not equal speed."
+        )
+    lost = sorted({hint for row in rows if row.counts for hint in row.lost_hints})
+    if lost:
+        console.print(f"Hints of the reference that cuTile Rust cannot express: {', '.join(lost)}.")
+
+
+def _line(row: Row) -> tuple[str, str, str, str, str]:
+    verdict = row.verdict
+    why = verdict.proof.rung if isinstance(verdict, Equal) else "; ".join(getattr(verdict, "reasons", ()))
+    if not row.counts:
+        why = f"launched by the backward pass only, not counted: {why}"
+    return row.arch, row.kernel, row.entry or "-", verdict.verdict, why[:160]
