@@ -136,7 +136,8 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
 
 
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
-    spoil = "f=$(find . -path '*silu_and_mul_kernel/kernel.rs'); sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' $f"
+    kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
+    spoil = f"sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' {kernel}"
     script = changed_script(tmp_path, [{"reply": [bash(spoil)]}])
     ended = port(order(target, script), Progress(), lambda: False)
     assert isinstance(ended.outcome, NotPorted), ended.outcome

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tileport_skill.verify import Row
-
 from tileport_driver.report import IrRow
 from tileport_skill.tileir.verdicts import Equal
+from tileport_skill.verify import Row
 
 MOST_REASONS = 10
 

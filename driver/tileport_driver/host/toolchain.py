@@ -1,8 +1,8 @@
-"""The toolchain: one read-only folder per content, mounted at /toolchain into both images; the emitter beside it.
+"""The toolchain: read-only folders named by their content, mounted into both images.
 
-Rust, the crates TileGym pins (vendored), Python packages with the CUDA wheels, and a cargo target with every
-dependency compiled. Made once per content under the cache; a half-made one is never seen under its name. The emitter
-is a folder of its own, as its sources change more often than what it is built on.
+Python packages with the CUDA wheels; Rust, the crates TileGym pins and a cargo target with each of them compiled; the
+emitter. Three folders, as each changes more often than the one it is built on. Made once under the cache; a half-made
+one is never seen under its name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ rm -rf /toolchain/target/release/{libcutile_kernels*,tileport-emitter*,deps/libc
 """
 _EMITTER_SCRIPT = """
 set -e
-cp -r /toolchain/target /tmp/target
+cp -a /toolchain/target /tmp/target  # with its times: cargo builds anew what is not older than its dependents
 cargo build --release --locked --manifest-path /source/Cargo.toml --target-dir /tmp/target
 cp /tmp/target/release/tileport-emitter /out/
 """
@@ -47,17 +47,19 @@ cp /tmp/target/release/tileport-emitter /out/
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Two finished folders."""
+    """Three finished folders, and where each is mounted."""
 
-    path: Path
-    """Mounted at /toolchain."""
+    crates: Path
+    """At /toolchain: Rust, vendored crates, compiled dependencies."""
+    python: Path
+    """At /toolchain/python."""
     emitter: Path
-    """Mounted at /emitter; holds the program `tileport-emitter`."""
+    """At /emitter; holds the program `tileport-emitter`."""
 
     @property
     def mounts(self) -> dict[Path, str]:
-        """Host folder -> folder inside, both read-only."""
-        return {self.path: "/toolchain", self.emitter: "/emitter"}
+        """Host folder -> folder inside, all read-only."""
+        return {self.crates: "/toolchain", self.python: "/toolchain/python", self.emitter: "/emitter"}
 
 
 def ensure_toolchain(
@@ -65,9 +67,20 @@ def ensure_toolchain(
 ) -> Toolchain:
     """The toolchain for these versions, made if it is missing. Raises `MachineryError` saying what is needed."""
     rust = ensure_rust(versions.rust_minimum, cache_dir())
-    path = _once("toolchains", _key(rust, versions), lambda part: _make(part, client, base_image, rust, versions, say))
-    emitter = _once("emitters", _emitter_key(path), lambda part: _make_emitter(part, path, client, base_image, say))
-    return Toolchain(path, emitter)
+    python = _once("pythons", _python_key(), lambda part: _install_python(part, versions, say))
+    builder = _Builder(client, base_image, say)
+    crates = _once("crates", _crates_key(rust, versions), lambda part: _make_crates(part, builder, rust, python))
+    emitter = _once("emitters", _emitter_key(crates), lambda part: _make_emitter(part, builder, crates, python))
+    return Toolchain(crates, python, emitter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """What compiling in a container needs."""
+
+    client: docker.DockerClient
+    image: str
+    say: Callable[[str], None]
 
 
 def _once(kind: str, key: str, make: Callable[[Path], None]) -> Path:
@@ -86,41 +99,36 @@ def _once(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def _make(
-    part: Path,
-    client: docker.DockerClient,
-    base_image: str,
-    rust: RustToolchain,
-    versions: Versions,
-    say: Callable[[str], None],
-) -> None:
+def _install_python(part: Path, versions: Versions, say: Callable[[str], None]) -> None:
     _require_disk(part)
     say("toolchain: Python packages and CUDA wheels")
-    _install_python(part / "python", versions)
-    say("toolchain: Rust and vendored crates")
+    command = [find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]
+    command += ["--python-version", versions.python, "--python-platform", f"{platform.machine()}-manylinux_2_28"]
+    command += ["--target", str(part), "-r", str(containers_dir() / "toolchain.lock")]
+    _run(command, "installing the toolchain's Python packages")
+
+
+def _make_crates(part: Path, builder: _Builder, rust: RustToolchain, python: Path) -> None:
+    builder.say("toolchain: Rust and vendored crates")
+    (part / "python").mkdir()  # a place to mount the Python packages on
     _copy_rust(rust, part / "rust")
     for name, source in _crates().items():
         shutil.copytree(source, part / "src" / name, ignore=shutil.ignore_patterns("target"))
     _vendor(rust, part)
-    say("toolchain: compiling the crates (some minutes, once)")
-    _build(client, base_image, _CRATES_SCRIPT, {part: "/toolchain"}, {})
+    builder.say("toolchain: compiling the crates (some minutes, once)")
+    _build(builder, _CRATES_SCRIPT, {part: "/toolchain"}, {python: "/toolchain/python"})
 
 
-def _make_emitter(
-    part: Path, toolchain: Path, client: docker.DockerClient, base_image: str, say: Callable[[str], None]
-) -> None:
-    say("building the emitter")
-    _build(
-        client, base_image, _EMITTER_SCRIPT, {part: "/out"}, {toolchain: "/toolchain", _crates()["emitter"]: "/source"}
-    )
+def _make_emitter(part: Path, builder: _Builder, crates: Path, python: Path) -> None:
+    builder.say("building the emitter")
+    readable = {crates: "/toolchain", python: "/toolchain/python", _crates()["emitter"]: "/source"}
+    _build(builder, _EMITTER_SCRIPT, {part: "/out"}, readable)
 
 
-def _build(
-    client: docker.DockerClient, image: str, script: str, writable: dict[Path, str], readable: dict[Path, str]
-) -> None:
+def _build(builder: _Builder, script: str, writable: dict[Path, str], readable: dict[Path, str]) -> None:
     finished = run_to_end(
-        client,
-        image=image,
+        builder.client,
+        image=builder.image,
         name=f"tileport-build-{os.getpid()}",
         command=["bash", "-c", script],
         writable=writable,
@@ -129,26 +137,6 @@ def _build(
     )
     if finished.exit_code != 0:
         raise MachineryError("the toolchain's crates did not compile:\n" + finished.last_lines(30))
-
-
-def _install_python(target: Path, versions: Versions) -> None:
-    command = [
-        find_uv_bin(),
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--require-hashes",
-        "--only-binary=:all:",
-    ]
-    command += [
-        "--python-version",
-        versions.python,
-        "--python-platform",
-        f"{platform.machine()}-manylinux_2_28",
-    ]
-    command += ["--target", str(target), "-r", str(containers_dir() / "toolchain.lock")]
-    _run(command, "installing the toolchain's Python packages")
 
 
 def _copy_rust(rust: RustToolchain, target: Path) -> None:
@@ -186,18 +174,23 @@ def _crates() -> dict[str, Path]:
     return {"seed": containers_dir() / "seed", "emitter": repository_root() / "skill" / "emitter"}
 
 
-def _key(rust: RustToolchain, versions: Versions) -> str:
-    digest = hashlib.sha256(f"{rust.version}\0{versions.debian_suite}\0{_CRATES_SCRIPT}".encode())
-    for path in (containers_dir() / "toolchain.lock", containers_dir() / "versions.toml"):
-        digest.update(path.read_bytes())
+def _python_key() -> str:
+    return hashlib.sha256((containers_dir() / "toolchain.lock").read_bytes()).hexdigest()[:16]
+
+
+def _crates_key(rust: RustToolchain, versions: Versions) -> str:
+    """Of the Python packages only the CUDA wheels count: the crates' bindings are made from their headers."""
+    lock = (containers_dir() / "toolchain.lock").read_text(encoding="utf-8")
+    cuda = sorted(line.split(" ")[0] for line in lock.splitlines() if line.startswith("nvidia-cu"))
+    digest = hashlib.sha256(repr((rust.version, versions.debian_suite, _CRATES_SCRIPT, cuda)).encode())
     for folder in _crates().values():
         for name in ("Cargo.toml", "Cargo.lock"):
             digest.update((folder / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _emitter_key(toolchain: Path) -> str:
-    digest = hashlib.sha256(f"{toolchain.name}\0{_EMITTER_SCRIPT}".encode())
+def _emitter_key(crates: Path) -> str:
+    digest = hashlib.sha256(f"{crates.name}\0{_EMITTER_SCRIPT}".encode())
     folder = _crates()["emitter"]
     for path in sorted([folder / "Cargo.toml", folder / "Cargo.lock", *(folder / "src").rglob("*.rs")]):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
