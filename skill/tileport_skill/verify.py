@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tileport_skill.capture.cache import read_bytecode
-from tileport_skill.capture.records import Capture, Hints, Launch, Specialisation
+from tileport_skill.capture.records import Array, Capture, Hints, Launch, Specialisation
 from tileport_skill.capture.session import capture
 from tileport_skill.emit.entries import KernelModule, Problem
 from tileport_skill.emit.mapping import Request, Unmapped, choose_entry, request_for
@@ -31,6 +31,8 @@ class Row:
     arch: str
     kernel: str
     specialisation: str
+    dtypes: str
+    """Element types of its arrays, `float32` or `bfloat16, int32`."""
     hints: Hints
     entry: str | None
     """The port's entry; `None` if none takes this kernel's parameters."""
@@ -150,6 +152,7 @@ def _row(pair: _Pair, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         arch=arch,
         kernel=specialisation.kernel,
         specialisation=specialisation.id,
+        dtypes=", ".join(dict.fromkeys(p.dtype for p in specialisation.parameters if isinstance(p, Array))),
         hints=hints,
         entry=pair.entry,
         backward_only=backward_only,
