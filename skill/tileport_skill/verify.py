@@ -32,7 +32,7 @@ class Row:
     kernel: str
     specialisation: str
     dtypes: str
-    """The element types of its array parameters, each once, in order: `float32`, `bfloat16, float32`."""
+    """Element types of its arrays, `float32` or `bfloat16, int32`."""
     hints: Hints
     entry: str | None
     """The port's entry; `None` if none takes this kernel's parameters."""

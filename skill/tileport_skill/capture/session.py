@@ -125,7 +125,10 @@ def _run_child(
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(request.parent),
-        "PYTHONPATH": ":".join(map(str, (SKILL, tests_root.resolve(), package_root))),
+        # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
+        "PYTHONPATH": ":".join(
+            [*map(str, (SKILL, tests_root.resolve(), package_root)), *os.environ.get("PYTHONPATH", "").split(":")]
+        ),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONWARNINGS": "ignore",
         "LD_PRELOAD": stubs.preloaded(),

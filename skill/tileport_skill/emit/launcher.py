@@ -6,6 +6,7 @@ pointer and every integer, three facts more for tensors, nothing for floats.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from tileport_skill.capture.records import TensorArgument
@@ -60,7 +61,7 @@ def tensor_facts(name: str, argument: TensorArgument) -> TensorFacts:
     """`compute_spec` of cutile-compiler 0.2.0, and the strides its launcher makes static."""
     pairs = sorted(zip(argument.strides, argument.shape, strict=True))
     disjoint = not pairs or pairs[0][0] > 0
-    for (stride, size), (following, _) in zip(pairs, pairs[1:], strict=False):
+    for (stride, size), (following, _) in itertools.pairwise(pairs):
         disjoint = disjoint and following > 0 and following >= stride * size
     element = DTYPES.get(argument.dtype, argument.dtype)
     return TensorFacts(

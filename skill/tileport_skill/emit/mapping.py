@@ -15,6 +15,7 @@ from tileport_skill.capture.records import Constant, Launch, Specialisation, Ten
 from tileport_skill.emit.entries import (
     ConstGeneric,
     Entry,
+    EntryParameter,
     KernelModule,
     PointerParameter,
     ScalarParameter,
@@ -130,7 +131,7 @@ def _bind(
         raise Unmapped(f"entry {entry.name} takes {left[0].name!r}, which the reference does not")
 
 
-def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tuple[str, int]]:
+def _integer(entry: Entry, left: list[EntryParameter], what: str, value: int) -> list[tuple[str, int]]:
     if not left or not isinstance(left[0], ScalarParameter):
         found = getattr(left[0], "name", None) if left else None
         raise Unmapped(f"entry {entry.name}: expected an integer for {what}, found {found!r}")
@@ -139,7 +140,7 @@ def _integer(entry: Entry, left: list[object], what: str, value: int) -> list[tu
     return [(parameter.name, divisor_of(value))]
 
 
-def _scalar(entry: Entry, left: list[object], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
+def _scalar(entry: Entry, left: list[EntryParameter], name: str, argument: ValueArgument) -> list[tuple[str, int]]:
     if argument.type in ("int", "bool"):
         return _integer(
             entry,

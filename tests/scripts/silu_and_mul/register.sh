@@ -1,3 +1,4 @@
+(
 set -e
 package=$(ls -d src/tilegym tilegym 2>/dev/null | head -1)
 ports=$package/ops/cutile_rs
@@ -54,3 +55,4 @@ tests.write_text("\n".join(lines) + "\n")
 PYTHON
 git status --short
 git diff
+)

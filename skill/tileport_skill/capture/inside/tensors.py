@@ -21,13 +21,12 @@ reads: list[str] = []
 def install() -> None:
     """To be called once, before the tests are collected."""
     torch.autograd.set_multithreading_enabled(False)  # launches from autograd's own thread would be lost
-    if hasattr(fake, "init_gpu_context"):
-        fake.init_gpu_context = lambda *_args, **_options: None
+    setattr(fake, "init_gpu_context", _always(None))  # noqa: B010 - it would start a CUDA context
     _agree_on_values()
     _neutral_scalars()
     _drop_constants_on_moves()
     torch.nn.functional.scaled_dot_product_attention = _attention
-    torch.nn.Module._apply = _apply_to_parameters  # type: ignore[method-assign,assignment]
+    torch.nn.Module._apply = _apply_to_parameters  # type: ignore[method-assign]
 
 
 def _agree_on_values() -> None:
@@ -48,8 +47,8 @@ def _neutral_scalars() -> None:
     def one(tensor: torch.Tensor) -> float | int | bool:
         return True if tensor.dtype is torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
 
-    for name, neutral in (("item", one), ("__bool__", bool), ("__float__", float), ("__int__", int)):
-        value: Callable[[Any], Any] = neutral if name == "item" else _always(neutral(1))
+    neutral = {"item": one, "__bool__": _always(True), "__float__": _always(1.0), "__int__": _always(1)}
+    for name, value in neutral.items():
         setattr(torch.Tensor, name, _reading(getattr(torch.Tensor, name), value))
 
 
@@ -99,14 +98,15 @@ def _drop_constants_on_moves() -> None:
         forget(self)
         return cuda(self, *args, **options)
 
-    def made(data: Any, *args: Any, device: Any = None, requires_grad: bool = False, **options: Any) -> torch.Tensor:
-        if device is None or "cuda" not in str(device):
-            return tensor(data, *args, device=device, requires_grad=requires_grad, **options)
-        return moved_to(tensor(data, *args, **options), device).requires_grad_(requires_grad)
+    def made(data: Any, **options: Any) -> torch.Tensor:
+        if "cuda" not in str(options.get("device")):
+            return tensor(data, **options)
+        device, wanted = options.pop("device"), options.pop("requires_grad", False)
+        return moved_to(tensor(data, **options), device).requires_grad_(wanted)
 
     torch.Tensor.to = moved_to  # type: ignore[method-assign,assignment]
     torch.Tensor.cuda = moved_cuda  # type: ignore[method-assign,assignment]
-    torch.tensor = made
+    torch.tensor = made  # type: ignore[assignment]
 
 
 def _attention(
