@@ -1,5 +1,18 @@
-"""A scripted conversation: `script.yaml`, read and checked whole before it is used, and whether a request
-fits it."""
+"""A scripted conversation: `script.yaml`, checked whole before it is used, and whether a request fits it.
+
+    - reply:
+        - text: I write the kernel.
+        - tool: str_replace_based_edit_tool
+          input: {command: create, path: port/kernel.rs, file_text: {from_file: port/kernel.rs}}
+    - expect: {tool: str_replace_based_edit_tool, is_error: false}
+      reply:
+        - tool: bash
+          input: {command: cargo build}
+    - expect: {matches: ["Finished .* in"], is_error: false}
+      reply: [{text: It builds.}]
+
+Paths in tool inputs are the agent's and may be relative to its work tree; `from_file` is relative to the script.
+"""
 
 from __future__ import annotations
 

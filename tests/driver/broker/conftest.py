@@ -135,8 +135,8 @@ class StandIn:
 
     url: str
     key: str = "sk-ant-the-real-key-0123456789"
-    answers: list[dict[str, Any] | tuple[Any, ...] | str] = field(default_factory=list)
-    """A message; an error as status, type, headers and text; or `cut`, for a stream that breaks off."""
+    answers: list[dict[str, Any] | tuple[Any, ...] | int] = field(default_factory=list)
+    """A message; an error as status, type, headers and text; or the number of events before a stream breaks off."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -150,9 +150,8 @@ class StandIn:
         answer = self.answers.pop(0)
         if isinstance(answer, tuple):
             return _error(*answer)
-        events = list(as_events(message("cut off") if isinstance(answer, str) else answer))
-        if isinstance(answer, str):
-            events = events[:3]
+        cut = answer if isinstance(answer, int) else None
+        events = list(as_events(message("cut off") if isinstance(answer, int) else answer))[:cut]
         frames = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
         return StreamingResponse(iter([frames]), media_type="text/event-stream")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +107,6 @@ def test_a_question_asked_again_gets_the_recorded_answer_also_from_a_new_broker(
         assert broker.turns() == 1
         attempt.sdk().messages.create(**_next(ask, restarted, "kernel.rs"))
         assert broker.turns() == 2
-
-
-def test_questions_that_come_at_once_are_answered_one_after_the_other(attempt: Any, ask: dict[str, Any]) -> None:
-    with attempt.broker(attempt.script(LS, DONE)) as broker, ThreadPoolExecutor(8) as pool:
-        clients = [attempt.sdk() for _ in range(8)]
-        answers = list(pool.map(lambda client: client.messages.create(**ask), clients))
-        assert broker.turns() == 1
-    assert all(answer == answers[0] for answer in answers)
 
 
 def test_the_record_holds_every_request_whole_and_no_message_twice(attempt: Any, ask: dict[str, Any]) -> None:

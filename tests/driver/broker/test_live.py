@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -64,10 +65,23 @@ def test_an_error_of_the_api_reaches_the_client_as_it_is(
     assert [r.kind for r in read_transcript(attempt.transcript)] == ["sent", "refused", "sent", "exchange"]
 
 
-def test_a_stream_that_breaks_off_is_an_error_and_no_exchange(
+def test_a_question_asked_again_while_it_is_being_answered_is_paid_for_once(
     attempt: Any, stand_in: Any, ask: dict[str, Any], answer: Any
 ) -> None:
-    stand_in.answers = ["cut", answer("whole")]
+    stand_in.answers = [answer("once")]
+    with attempt.broker(_live(stand_in)) as broker, ThreadPoolExecutor(8) as pool:
+        clients = [attempt.sdk() for _ in range(8)]
+        answers = list(pool.map(lambda client: client.messages.create(**ask), clients))
+        assert broker.turns() == 1
+    assert {said.content[0].text for said in answers} == {"once"}
+    assert len(stand_in.requests) == 1
+
+
+@pytest.mark.parametrize("events", [0, 1, 3, 5])
+def test_a_stream_that_breaks_off_is_an_error_and_no_exchange(
+    attempt: Any, stand_in: Any, ask: dict[str, Any], answer: Any, events: int
+) -> None:
+    stand_in.answers = [events, answer("whole")]
     with attempt.broker(_live(stand_in)) as broker:
         with pytest.raises(anthropic.APIStatusError), attempt.sdk().messages.stream(**ask) as stream:
             stream.get_final_message()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tileport_driver.broker import script as script_module
 from tileport_driver.broker.script import load_script, misfit
 from tileport_skill.errors import RequestError
 
@@ -85,7 +87,6 @@ def test_a_conversation_that_does_not_fit_is_told_in_words(
     script = load_script(_write(tmp_path, [{"expect": expect, "reply": [LS]}]))
     told = misfit(script, 0, request_)
     assert told is not None
-    import re
 
     assert re.search(says, told)
 
@@ -103,3 +104,11 @@ def test_a_long_result_is_shown_by_its_beginning_and_its_end(tmp_path: Path) -> 
     assert "first" in told
     assert told.endswith("last")
     assert len(told) < 1000
+
+
+def test_the_example_in_the_modules_head_is_a_script(tmp_path: Path) -> None:
+    head = script_module.__doc__ or ""
+    example = "\n".join(line[4:] for line in head.splitlines() if line.startswith("    "))
+    (tmp_path / "port").mkdir()
+    (tmp_path / "port" / "kernel.rs").write_text("fn kernel() {}\n")
+    assert [turn.stop for turn in load_script(_write(tmp_path, example)).turns] == ["tool_use", "tool_use", "end_turn"]

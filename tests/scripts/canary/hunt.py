@@ -52,7 +52,10 @@ def talk(path: str, request: str) -> str:
         try:
             link.connect(path)
             link.sendall(request.encode())
-            return link.recv(65536).decode("utf-8", "replace")
+            heard = b""
+            while part := link.recv(65536):
+                heard += part
+            return heard.decode("utf-8", "replace")
         except OSError as error:
             return str(error)
 
