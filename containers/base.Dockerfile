@@ -12,6 +12,8 @@ COPY tileport-skill /usr/local/bin/tileport-skill
 ENV PATH=/toolchain/rust/bin:/toolchain/python/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONPATH=/opt/tileport:/toolchain/python \
     PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPYCACHEPREFIX=/bytecode \
+    USER=tileport \
     CUDA_TOOLKIT_PATH=/toolchain/python/nvidia/cu13 \
     TILEPORT_CUDA_HOME=/toolchain/python/nvidia/cu13 \
     TILEPORT_EMITTER=/emitter/tileport-emitter \

@@ -48,6 +48,8 @@ SCRIPTED_MODEL = "scripted"
 _INSIDE_SECONDS = 3600.0
 _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
+_MODEL_STAYED_AWAY = 3
+"""Exit status of the agent's process, see `tileport_skill.agent`."""
 _BUDGET = Budget(tokens=6_000_000)
 
 
@@ -179,6 +181,8 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
         return "failed", f"it used more than its {_LIMITS.memory / 2**30:.0f} GiB of memory"
     if finished.exit_code == 0:
         return "finished", words
+    if finished.exit_code == _MODEL_STAYED_AWAY:
+        raise MachineryError(f"the model could not be reached: {words or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
         raise MachineryError(
             f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "

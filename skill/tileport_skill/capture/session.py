@@ -31,6 +31,10 @@ CASES = Path(__file__).parent.parent / "cases"
 SKILL = Path(__file__).parent.parent.parent
 
 
+_PYTEST_BROKE = (2, 3, 4)
+"""Interrupted, an internal error, a usage error: what was recorded until then is no capture."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a child may take before it is ended."""
@@ -88,7 +92,7 @@ def _captured(
         )
         code, said = _run_child(checkout, tests_root, tests, request, profile, limits)
     (out / "pytest.log").write_text(said, encoding="utf-8")
-    if not answer.is_file():
+    if code in _PYTEST_BROKE or not answer.is_file():
         raise RequestError(
             f"The capture for {profile.arch} gave no result (exit {code}). The end of what it said:\n{_tail(said)}"
         )
@@ -125,6 +129,7 @@ def _run_child(
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(request.parent),
+        "USER": "capture",  # torch asks for a name, and in a container the user may have none
         # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
         "PYTHONPATH": ":".join(
             [*map(str, (SKILL, tests_root.resolve(), package_root)), *os.environ.get("PYTHONPATH", "").split(":")]
@@ -138,7 +143,7 @@ def _run_child(
         "CUTILE_RS_AUTOBUILD": "0",
         "DISABLE_FALLBACK": "1",
     }
-    for name in ("TILEPORT_CACHE", "TMPDIR", "LANG"):
+    for name in ("TILEPORT_CACHE", "TMPDIR", "LANG", "PYTHONPYCACHEPREFIX"):
         if name in os.environ:
             environment[name] = os.environ[name]
     plugin = "tileport_skill.capture.inside.plugin"
