@@ -65,7 +65,7 @@ def run(session: Session) -> None:
     if not session.answer.is_file():
         end = "\n".join(said.rstrip().splitlines()[-30:])
         raise RequestError(
-            f"Running the tests for {session.profile.arch} gave no result (exit {code}). The end of what it said:\n{end}"
+            f"Running the tests for {session.profile.arch} gave no result (exit {code}). The end of it:\n{end}"
         )
 
 
@@ -136,7 +136,9 @@ def _port_environment(library: Path, scratch: Path) -> dict[str, str]:
     (crate / "Cargo.toml").touch()
     (release / LIBRARY).symlink_to(library.resolve())
     assembler = scratch / "tileiras"
-    assembler.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec "{sys.executable}" -S -E "{ASSEMBLER}" "$@"\n', encoding="utf-8")
+    assembler.write_text(
+        f'#!/bin/sh\nunset LD_PRELOAD\nexec "{sys.executable}" -S -E "{ASSEMBLER}" "$@"\n', encoding="utf-8"
+    )
     assembler.chmod(0o755)
     return {
         "CUTILE_RS_KERNELS_DIR": str(crate),

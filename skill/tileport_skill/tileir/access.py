@@ -104,11 +104,7 @@ def _mask(block: Block, op: Op, shape: tuple[int, ...]) -> Array:
 
 def _pointed(op: Op, name: str) -> np.dtype[Any]:
     type_ = op.operand(name).type
-    if (
-        not isinstance(type_, Tile)
-        or not isinstance(type_.element, Pointer)
-        or type_.element.to not in STORAGE
-    ):
+    if not isinstance(type_, Tile) or not isinstance(type_.element, Pointer) or type_.element.to not in STORAGE:
         raise Unsupported(f"{op.name} through {type_}")
     return STORAGE[type_.element.to]
 
@@ -148,9 +144,7 @@ def _store_pointers(block: Block, op: Op) -> None:
 
 
 def _unsigned(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda old, new: (
-        old if function(_as_unsigned(old), _as_unsigned(new)) == _as_unsigned(old) else new
-    )
+    return lambda old, new: old if function(_as_unsigned(old), _as_unsigned(new)) == _as_unsigned(old) else new
 
 
 def _as_unsigned(value: Any) -> int:

@@ -81,9 +81,7 @@ def _at(values: list[Elements], index: slice | int) -> list[Elements]:
 
 def _reduce(block: Folding, op: Op, values: list[Elements], identities: list[Elements]) -> list[Elements]:
     while values[0].data.shape[0] > 1:
-        values = _combine(
-            block, op.regions[0], _at(values, slice(1, None, 2)), _at(values, slice(0, None, 2))
-        )
+        values = _combine(block, op.regions[0], _at(values, slice(1, None, 2)), _at(values, slice(0, None, 2)))
     return _combine(block, op.regions[0], _at(values, 0), identities)
 
 

@@ -36,9 +36,7 @@ class Memory:
     """All buffers of a launch. Each block announces itself by `begin` before it runs."""
 
     def __init__(self, buffers: list[Buffer], tracked: frozenset[int] = frozenset()) -> None:
-        self.regions = [
-            Region(b.name, b.data, initialised=True, tracked=i in tracked) for i, b in enumerate(buffers)
-        ]
+        self.regions = [Region(b.name, b.data, initialised=True, tracked=i in tracked) for i, b in enumerate(buffers)]
         self.block = 0
         self.access = 0
 
@@ -144,9 +142,7 @@ class Memory:
             found.append((region, here, index))
         return found
 
-    def _check(
-        self, blocks: Array, accesses: Array, index: Array, before: int, doing: str, report: Report
-    ) -> None:
+    def _check(self, blocks: Array, accesses: Array, index: Array, before: int, doing: str, report: Report) -> None:
         """Reports an earlier access to the same elements that nothing orders before this one."""
         owners = blocks[index]
         if ((owners >= 0) & (owners != self.block)).any():

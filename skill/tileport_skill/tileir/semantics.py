@@ -22,9 +22,7 @@ def _select(machine: Machine, op: Op) -> Elements:
     poison = None
     if a.poison is not None or b.poison is not None:
         none = np.zeros(data.shape, bool)
-        poison = np.where(
-            c.data, none if a.poison is None else a.poison, none if b.poison is None else b.poison
-        )
+        poison = np.where(c.data, none if a.poison is None else a.poison, none if b.poison is None else b.poison)
     return Elements(data, either(poison, c.poison))
 
 
@@ -85,9 +83,7 @@ def _iota(machine: Machine, op: Op) -> Elements:
 
 
 def _constant(machine: Machine, op: Op) -> Elements:
-    return Elements(
-        read_constant(op.attributes["value"].partition(": ")[2], element_of(op), tile_of(op).shape)
-    )
+    return Elements(read_constant(op.attributes["value"].partition(": ")[2], element_of(op), tile_of(op).shape))
 
 
 def _offset(machine: Machine, op: Op) -> Elements:

@@ -87,7 +87,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
-    made = [launch.purpose for launch in (*RECORDER.launches, *PORT.launches) if launch.test == test]
+    launches: list[records.Launch | records.PortLaunch] = [*RECORDER.launches, *PORT.launches]
+    made = [launch.purpose for launch in launches if launch.test == test]
     reason, where = (None, None) if call.excinfo is None else _blame(call.excinfo)
     return records.Test(
         id=test,

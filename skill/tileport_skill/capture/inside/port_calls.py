@@ -38,7 +38,7 @@ class PortRecorder:
         def address(tensor: torch.Tensor) -> int:
             return self._address(tensor) if isinstance(tensor, FakeTensor) else data_ptr(tensor)
 
-        torch.Tensor.data_ptr = address  # type: ignore[method-assign]
+        torch.Tensor.data_ptr = address  # type: ignore[method-assign,assignment]
 
     def install_tuner(self) -> None:
         """After the port was imported: TileGym's tuner runs every configuration once instead of timing it."""
@@ -95,4 +95,6 @@ def _parameter(type: str, word: str) -> records.PortParameter:
         width, code = {"f32": (4, "<f"), "f64": (8, "<d"), "f16": (2, "<e")}.get(type, (8, "<q"))
         return records.PortParameter(type=type, value=repr(struct.unpack(code, bits.to_bytes(8, "little")[:width])[0]))
     width = int("".join(filter(str.isdigit, type)) or 64)
-    return records.PortParameter(type=type, value=str(bits - (1 << width) if bits >> (width - 1) and width > 1 else bits))
+    return records.PortParameter(
+        type=type, value=str(bits - (1 << width) if bits >> (width - 1) and width > 1 else bits)
+    )
