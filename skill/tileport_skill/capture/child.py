@@ -59,8 +59,8 @@ def run(session: Session) -> None:
     with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
         scratch = Path(folder)
         root, tests = tests_of(session.checkout, session.operators, scratch)
-        environment = _environment(session, root, scratch)
-        code, said = bounded(_command(session.limits, tests), root, environment, session.limits.seconds)
+        environment = _environment(session, root.resolve(), scratch)
+        code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
     (session.answer.parent / "pytest.log").write_text(said, encoding="utf-8")
     if not session.answer.is_file():
         end = "\n".join(said.rstrip().splitlines()[-30:])
@@ -84,10 +84,11 @@ def tests_of(checkout: Checkout, operators: Sequence[Operator], scratch: Path) -
     return root, found
 
 
-def _command(limits: Limits, tests: list[str]) -> list[str]:
+def _command(limits: Limits, root: Path, tests: list[str]) -> list[str]:
     bounds = ["prlimit", f"--as={limits.address_space}", "--core=0"]
     pytest = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"]
-    return [*bounds, *pytest, *tests]
+    pytest.append("--continue-on-collection-errors")
+    return [*bounds, *pytest, f"--rootdir={root.resolve()}", *tests]
 
 
 def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
@@ -95,12 +96,12 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
     checkout, profile = session.checkout, session.profile
     package_root = (checkout.root / checkout.package).parent.resolve()
     request = scratch / "request.json"
-    request.write_text(json.dumps(_request(session, scratch)), encoding="utf-8")
+    request.write_text(json.dumps(_request(session, root, scratch)), encoding="utf-8")
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
-        "PYTHONPATH": ":".join(map(str, (SKILL, root.resolve(), package_root))),
+        "PYTHONPATH": ":".join(map(str, (SKILL, root, package_root))),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONWARNINGS": "ignore",
         "LD_PRELOAD": stubs.preloaded(),
@@ -116,12 +117,14 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
     return environment
 
 
-def _request(session: Session, scratch: Path) -> dict[str, object]:
+def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
     return {
         "operators": [operator.name for operator in session.operators],
         "arch": session.profile.arch,
         "backend": REFERENCE_BACKEND if session.library is None else PORT_BACKEND,
         "symbol": session.symbol,
+        "root": str(root),
+        "package": str((session.checkout.root / session.checkout.package).resolve()),
         "ir": str(cache_folder("ir")),
         "launches": str(scratch / "launches"),
         "answer": str(session.answer.resolve()),

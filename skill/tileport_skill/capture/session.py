@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tileport_skill.capture.child import Limits, Session, run
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.capture.records import Capture, PortRecording
+from tileport_skill.capture.records import Capture, PortRecording, Test
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator
 
@@ -47,7 +47,9 @@ def capture(
             limits=limits or Limits(),
         )
         run(session)
-        found.append(read_capture(session.answer))
+        captured = read_capture(session.answer)
+        _check_collected(captured.tests)
+        found.append(captured)
     return tuple(found)
 
 
@@ -75,8 +77,16 @@ def record_port(
             library=library,
         )
         run(session)
-        found.append(_read(session.answer, PortRecording))
+        recorded = _read(session.answer, PortRecording)
+        _check_collected(recorded.tests)
+        found.append(recorded)
     return tuple(found)
+
+
+def _check_collected(tests: Sequence[Test]) -> None:
+    """Raises if not one test could be collected: then the checkout, not an operator, is at fault."""
+    if tests and all("::" not in test.id for test in tests):
+        raise RequestError(f"The checkout's tests cannot be imported: {tests[0].id}: {tests[0].reason}")
 
 
 def read_capture(path: Path) -> Capture:

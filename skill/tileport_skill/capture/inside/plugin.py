@@ -21,7 +21,7 @@ import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
-from tileport_skill.capture.inside import checks, device, tensors
+from tileport_skill.capture.inside import checks, device, tensors, values
 from tileport_skill.capture.inside.export import export, export_for_port
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
@@ -38,7 +38,8 @@ BACKEND = REQUEST["backend"]
 STARTED = time.monotonic()
 
 device.install(PROFILE)
-tensors.install()
+tensors.install(REQUEST["package"], REQUEST["root"])
+values.install()
 RECORDER = Recorder(PROFILE.arch)
 RECORDER.install()
 PORT = PortRecorder(Path(REQUEST["launches"]))
@@ -73,7 +74,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     RECORDER.start(item.nodeid)
     PORT.start(item.nodeid)
     tensors.reads.clear()
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    values.forget_all()
+    with FakeTensorMode(allow_non_fake_inputs=True), values.Values():
         yield
 
 
@@ -84,6 +86,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     PORT.poll("launch")
     if report.when == "call" or (report.when == "setup" and not report.passed):
         TESTS.append(_result(item.nodeid, report, call))
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """A file that cannot be imported is a failed test of its own; the others run."""
+    if report.failed:
+        lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
+        reason = lines[-1].removeprefix("E").strip() if lines else "it cannot be collected"
+        TESTS.append(records.Test(id=report.nodeid, status="failed", launches=0, configurations=0, reason=reason))
 
 
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
@@ -103,12 +113,13 @@ def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) ->
 
 def _blame(error: pytest.ExceptionInfo[BaseException]) -> tuple[str, str]:
     frames = traceback.extract_tb(error.tb)
-    own = [frame for frame in frames if "/tilegym/" in frame.filename or "/tests/" in frame.filename]
+    places = {REQUEST["package"]: "tilegym", REQUEST["root"]: ""}
+    own = [frame for frame in frames if frame.filename.startswith(tuple(places))]
     last = (own or frames)[-1]
     path = last.filename
-    for mark in ("/tests/", "/tilegym/"):
-        if mark in path:
-            path = mark.strip("/") + "/" + path.rsplit(mark, 1)[1]
+    for folder, name in places.items():
+        if path.startswith(folder):
+            path = f"{name}{path.removeprefix(folder)}".lstrip("/")
             break
     return f"{error.typename}: {error.value}"[:300], f"{path}:{last.lineno}"
 
