@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from tileport_skill.capture.cache import read_bytecode
-from tileport_skill.capture.records import Array, Capture, Hints, Launch, Specialisation
-from tileport_skill.capture.session import capture
+from tileport_skill.capture.records import Array, Capture, Hints, Launch, PortRecording, Specialisation
+from tileport_skill.capture.session import capture, record_port
 from tileport_skill.emit.entries import KernelModule, Problem
 from tileport_skill.emit.mapping import Request, Unmapped, choose_entry, request_for
-from tileport_skill.emit.program import Emitter
+from tileport_skill.emit.pairing import paired
+from tileport_skill.emit.program import Emitted, Emitter
+from tileport_skill.emit.symbol import rename_entry
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
@@ -37,7 +39,8 @@ class Row:
     entry: str | None
     """The port's entry; `None` if none takes this kernel's parameters."""
     backward_only: bool
-    """Whether only autograd's backward pass launched it: a forward-only port lacks it rightly."""
+    """Whether only autograd's backward pass launched it, or a test of it that the port refused: a forward-only port
+    lacks it rightly."""
     launches: int
     """Captured launches and tuner configurations this row stands for."""
     test: str
@@ -57,95 +60,138 @@ class Row:
 
 
 def verify(
-    checkout: Checkout, operator: Operator, archs: Sequence[str], workdir: Path, emitter: Emitter
+    checkout: Checkout,
+    operator: Operator,
+    archs: Sequence[str],
+    workdir: Path,
+    emitter: Emitter | None,
+    library: Path | None = None,
 ) -> tuple[Row, ...]:
-    """Compares the port of `operator` that lies in `checkout` with its reference, for each architecture."""
+    """Compares the port of `operator` that lies in `checkout` with its reference, for each architecture.
+
+    With `library`, the port as built, its own wrapper and launcher say what it launches for the same tests; without,
+    `kernel.rs` alone is compiled for what the reference launches, its parameters taken to be the reference's.
+    """
     kernel = checkout.root / port_files(checkout, operator).kernel
     if not kernel.is_file():
         raise RequestError(f"{operator.name} has no port here: {kernel} does not exist.")
-    described = emitter.describe(kernel)
-    if isinstance(described, Problem):
-        raise RequestError(f"{kernel.name} cannot be read: {described}")
     rows: list[Row] = []
     for captured in capture(checkout, [operator], archs, workdir):
-        rows += _rows(captured, kernel, described, emitter)
+        if library is not None:
+            (recorded,) = record_port(checkout, [operator], [captured.arch], workdir, library)
+            sides = _recorded(captured, recorded)
+        elif emitter is not None:
+            sides = _emitted(captured, kernel, emitter)
+        else:
+            raise RequestError("Give the emitter program, or the port's built library.")
+        rows += _rows(captured, sides)
     if not rows:
         raise RequestError(f"No test of {operator.name} launched a kernel; see {workdir}/<arch>/capture.json.")
     return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
+class _Sides:
     """The launches that compile to one kernel on both sides."""
 
     launch: Launch
     specialisation: Specialisation
-    request: Request | None
     entry: str | None
+    bytecode: bytes | None
     reason: str
-    count: int
+    """Why there is no bytecode of the port."""
+    count: int = 1
+    refused: bool = False
 
 
-def _rows(captured: Capture, kernel: Path, modules: tuple[KernelModule, ...], emitter: Emitter) -> list[Row]:
-    backward_only = {s.kernel for s in captured.specialisations}
-    backward_only -= {launch.kernel for launch in captured.launches if not launch.backward}
-    pairs = _pairs(captured, modules)
-    asked = [pair.request for pair in pairs if pair.request is not None]
-    emitted = iter(emitter.emit(kernel, asked))
-    sides: list[tuple[_Pair, bytes | None, str]] = []
-    for pair in pairs:
-        if pair.request is None:
-            sides.append((pair, None, pair.reason))
-            continue
-        answer = next(emitted)
-        sides.append((pair, answer.bytecode, f"the port's kernel does not compile: {answer.problem}"))
-    with ThreadPoolExecutor(WORKERS) as pool:
-        verdicts = list(pool.map(lambda side: _verdict(side[0], side[1], side[2], captured.arch), sides))
-    return [
-        _row(pair, captured.arch, verdict, pair.specialisation.kernel in backward_only)
-        for (pair, _, _), verdict in zip(sides, verdicts, strict=True)
-    ]
+def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
+    modules = emitter.describe(kernel)
+    if isinstance(modules, Problem):
+        raise RequestError(f"{kernel.name} cannot be read: {modules}")
+    asked = _requests(captured, modules)
+    answers = iter(emitter.emit(kernel, [request for _, request, _, _ in asked if request is not None]))
+    known = {s.id: s for s in captured.specialisations}
+    sides = []
+    for launch, request, reason, count in asked:
+        answer = next(answers) if request is not None else Emitted(bytecode=None, problem=None)
+        sides.append(
+            _Sides(
+                launch=launch,
+                specialisation=known[launch.specialisation],
+                entry=None if request is None else request.entry,
+                bytecode=answer.bytecode,
+                reason=reason if answer.problem is None else f"the port's kernel does not compile: {answer.problem}",
+                count=count,
+            )
+        )
+    return sides
 
 
-def _pairs(captured: Capture, modules: tuple[KernelModule, ...]) -> list[_Pair]:
-    """Launches grouped by what both sides compile for them."""
+def _requests(captured: Capture, modules: tuple[KernelModule, ...]) -> list[tuple[Launch, Request | None, str, int]]:
+    """What to emit: launches that compile to the same on both sides are asked for once, with their number."""
     known = {s.id: s for s in captured.specialisations}
     entries = [(module, entry) for module in modules for entry in module.entries]
-    found: dict[object, _Pair] = {}
+    found: dict[object, tuple[Launch, Request | None, str, int]] = {}
     for launch in captured.launches:
         specialisation = known[launch.specialisation]
-        request, entry, reason = None, None, ""
+        request, reason = None, ""
         try:
-            module, chosen = choose_entry(entries, launch, specialisation)
-            entry = chosen.name
-            request = request_for(chosen, launch, specialisation, captured.arch, captured.symbol)
+            module, entry = choose_entry(entries, launch, specialisation)
+            request = request_for(entry, launch, specialisation, captured.arch, captured.symbol)
             request = dataclasses.replace(request, module=module.name)
         except Unmapped as unmapped:
             reason = str(unmapped)
         key = (specialisation.id, request)
         if key in found:
-            found[key] = dataclasses.replace(found[key], count=found[key].count + 1)
+            launch, count = found[key][0], found[key][3]
         else:
-            found[key] = _Pair(
-                launch=launch,
-                specialisation=specialisation,
-                request=request,
-                entry=entry,
-                reason=reason,
-                count=1,
-            )
+            count = 0
+        found[key] = (launch, request, reason, count + 1)
     return list(found.values())
 
 
-def _verdict(pair: _Pair, emitted: bytes | None, reason: str, arch: str) -> Verdict:
-    if emitted is None:
-        return Unknown(reasons=(reason,))
-    if pair.launch.port_ir is None:
-        return Unknown(reasons=(f"cuTile refused the reference: {pair.specialisation.refused}",))
-    return compare(read_bytecode(pair.launch.port_ir.sha256), emitted, arch)
+def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
+    known = {s.id: s for s in captured.specialisations}
+    found: dict[object, _Sides] = {}
+    for pair in paired(captured, recorded):
+        port = pair.port
+        key = (pair.launch.specialisation, port.ir if port else pair.reason)
+        if key in found:
+            found[key] = dataclasses.replace(found[key], count=found[key].count + 1)
+            continue
+        bytecode = None
+        if port is not None:
+            bytecode = rename_entry(read_bytecode(port.ir.sha256), port.ir.symbol, captured.symbol)
+        found[key] = _Sides(
+            launch=pair.launch,
+            specialisation=known[pair.launch.specialisation],
+            entry=port.ir.symbol.removesuffix("_entry") if port else None,
+            bytecode=bytecode,
+            reason=pair.reason,
+            refused=pair.refused,
+        )
+    return list(found.values())
 
 
-def _row(pair: _Pair, arch: str, verdict: Verdict, backward_only: bool) -> Row:
+def _rows(captured: Capture, sides: list[_Sides]) -> list[Row]:
+    forward = {launch.kernel for launch in captured.launches if not launch.backward}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        verdicts = list(pool.map(lambda side: _verdict(side, captured.arch), sides))
+    return [
+        _row(side, captured.arch, verdict, side.refused or side.specialisation.kernel not in forward)
+        for side, verdict in zip(sides, verdicts, strict=True)
+    ]
+
+
+def _verdict(side: _Sides, arch: str) -> Verdict:
+    if side.bytecode is None:
+        return Unknown(reasons=(side.reason,))
+    if side.launch.port_ir is None:
+        return Unknown(reasons=(f"cuTile refused the reference: {side.specialisation.refused}",))
+    return compare(read_bytecode(side.launch.port_ir.sha256), side.bytecode, arch)
+
+
+def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
     specialisation, port_ir = pair.specialisation, pair.launch.port_ir
     hints = specialisation.hints
     return Row(

@@ -25,6 +25,10 @@ from tileport_skill.verify import Row, exit_status, verify
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="An architecture, sm_90 or sm_100; may be repeated.")]
 Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
+Library = Annotated[
+    Path | None,
+    typer.Option("--library", help="The built libcutile_kernels.so: compare what its own launcher launches."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
@@ -37,6 +41,7 @@ def verify_command(
     repo: Repo = Path(),
     arch: Archs = ["sm_90"],  # noqa: B006 - typer copies it
     emitter: Program = None,
+    library: Library = None,
     as_json: Json = False,
 ) -> None:
     """Compare every compiled kernel of a port with the reference's.
@@ -45,8 +50,9 @@ def verify_command(
     """
     checkout = open_checkout(repo)
     found = find_operator(read_operators(checkout), operator)
+    program = None if library else Emitter(emitter or built_emitter())
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
-        rows = verify(checkout, found, arch, Path(folder), Emitter(emitter or built_emitter()))
+        rows = verify(checkout, found, arch, Path(folder), program, library)
     if as_json:
         print(json.dumps(TypeAdapter(tuple[Row, ...]).dump_python(rows, mode="json"), indent=1))
     else:

@@ -185,3 +185,39 @@ class Capture:
     versions: dict[str, str]
     seconds: float
     __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortParameter:
+    """One value a port's launcher pushed: its type in Tile IR, and `storage 2 + 64` (bytes) or a number."""
+
+    type: str
+    value: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortLaunch:
+    """One launch as it reached the driver from the port's own launcher."""
+
+    test: str
+    purpose: Literal["launch", "tune"]
+    grid: tuple[int, ...]
+    parameters: tuple[PortParameter, ...]
+    ir: Bytecode
+    """The bytecode that the launcher handed to `tileiras`."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortRecording:
+    """Everything one architecture's run of the tests on the port yielded."""
+
+    operators: tuple[str, ...]
+    arch: str
+    profile: str
+    tests: tuple[Test, ...]
+    launches: tuple[PortLaunch, ...]
+    versions: dict[str, str]
+    seconds: float
+    __pydantic_config__: ClassVar = FORBID

@@ -23,6 +23,7 @@ from cuda.tile.compilation import (
 )
 
 from tileport_skill.capture import records
+from tileport_skill.capture.inside import values
 
 
 class _Stopped(BaseException):
@@ -92,6 +93,9 @@ class Recorder:
         grid = tuple(int(size) for size in grid)
         signature = self._signature(grid, kernel, tuple(args))
         specialisation = self._specialisation(kernel, signature)
+        if purpose == "launch":
+            for value in args:
+                _forget_values(value)
         self.launches.append(
             records.Launch(
                 test=self.test,
@@ -142,6 +146,14 @@ class Recorder:
         if isinstance(value, (list, tuple)):
             return records.ListArgument(items=tuple(self._argument(item) for item in value))  # type: ignore[misc]
         return records.ValueArgument(type=type(value).__name__, text=repr(value))
+
+
+def _forget_values(value: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        values.forget(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _forget_values(item)
 
 
 def _stop(self: Any, signature: KernelSignature, context: Any, compute_capability: Any = None) -> None:

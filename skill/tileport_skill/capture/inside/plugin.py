@@ -21,53 +21,61 @@ import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
-from tileport_skill.capture.inside import checks, device, tensors
+from tileport_skill.capture.inside import checks, device, tensors, values
 from tileport_skill.capture.inside.export import export, export_for_port
 from tileport_skill.capture.inside.launches import Recorder
+from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.tilegym.operators import REFERENCE_BACKEND
+from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND
 
 BACKEND_PARAMETERS = ("backend", "framework")
-OTHER_BACKENDS = {"triton", "pytorch", "torch", "tilecpp", "cutile-rs", "cutile_rs"}
+SPELLINGS = {REFERENCE_BACKEND: {"cutile"}, PORT_BACKEND: {"cutile-rs", "cutile_rs"}}
+ALL_BACKENDS = {"triton", "pytorch", "torch", "tilecpp"}.union(*SPELLINGS.values())
 
 REQUEST = json.loads(Path(os.environ["TILEPORT_CAPTURE"]).read_text(encoding="utf-8"))
 PROFILE = profile_of(REQUEST["arch"])
+BACKEND = REQUEST["backend"]
 STARTED = time.monotonic()
 
 device.install(PROFILE)
-tensors.install()
+tensors.install(REQUEST["package"], REQUEST["root"])
+values.install()
 RECORDER = Recorder(PROFILE.arch)
 RECORDER.install()
+PORT = PortRecorder(Path(REQUEST["launches"]))
+PORT.install()
 TESTS: list[records.Test] = []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of the reference backend and those that name none."""
+    """Keeps the tests of the wanted backend; those that name none belong to the reference."""
     checks.install()
-    kept = [item for item in items if _of_reference(item)]
+    if BACKEND == PORT_BACKEND:
+        PORT.install_tuner()
+    kept = [item for item in items if _wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
 
-def _of_reference(item: pytest.Item) -> bool:
+def _wanted(item: pytest.Item) -> bool:
     parameters = getattr(item, "callspec", None)
-    if parameters is None:
-        return True
-    named = [parameters.params[name] for name in BACKEND_PARAMETERS if name in parameters.params]
-    if named:
-        return all(value == REFERENCE_BACKEND for value in named)
-    words: set[str] = set()
-    for value in parameters.params.values():
-        words |= {v for v in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(v, str)}
-    return not words & OTHER_BACKENDS
+    named: set[str] = set()
+    if parameters is not None:
+        values = [parameters.params[name] for name in BACKEND_PARAMETERS if name in parameters.params]
+        for value in values or parameters.params.values():
+            named |= {v for v in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(v, str)}
+    named &= ALL_BACKENDS
+    return named <= SPELLINGS[BACKEND] if named else BACKEND == REFERENCE_BACKEND
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Set-up and test under one fake mode: tensors of different modes do not mix."""
     RECORDER.start(item.nodeid)
+    PORT.start(item.nodeid)
     tensors.reads.clear()
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    values.forget_all()
+    with FakeTensorMode(allow_non_fake_inputs=True), values.Values():
         yield
 
 
@@ -75,12 +83,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
     outcome: Any = yield
     report = outcome.get_result()
+    PORT.poll("launch")
     if report.when == "call" or (report.when == "setup" and not report.passed):
         TESTS.append(_result(item.nodeid, report, call))
 
 
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """A file that cannot be imported is a failed test of its own; the others run."""
+    if report.failed:
+        lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
+        reason = lines[-1].removeprefix("E").strip() if lines else "it cannot be collected"
+        TESTS.append(records.Test(id=report.nodeid, status="failed", launches=0, configurations=0, reason=reason))
+
+
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
-    made = [launch.purpose for launch in RECORDER.launches if launch.test == test]
+    launches: list[records.Launch | records.PortLaunch] = [*RECORDER.launches, *PORT.launches]
+    made = [launch.purpose for launch in launches if launch.test == test]
     reason, where = (None, None) if call.excinfo is None else _blame(call.excinfo)
     return records.Test(
         id=test,
@@ -95,20 +113,26 @@ def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) ->
 
 def _blame(error: pytest.ExceptionInfo[BaseException]) -> tuple[str, str]:
     frames = traceback.extract_tb(error.tb)
-    own = [frame for frame in frames if "/tilegym/" in frame.filename or "/tests/" in frame.filename]
+    places = {REQUEST["package"]: "tilegym", REQUEST["root"]: ""}
+    own = [frame for frame in frames if frame.filename.startswith(tuple(places))]
     last = (own or frames)[-1]
     path = last.filename
-    for mark in ("/tests/", "/tilegym/"):
-        if mark in path:
-            path = mark.strip("/") + "/" + path.rsplit(mark, 1)[1]
+    for folder, name in places.items():
+        if path.startswith(folder):
+            path = f"{name}{path.removeprefix(folder)}".lstrip("/")
             break
     return f"{error.typename}: {error.value}"[:300], f"{path}:{last.lineno}"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    answer = _recording() if BACKEND == PORT_BACKEND else _capture()
+    Path(REQUEST["answer"]).write_text(json.dumps(dataclasses.asdict(answer)), encoding="utf-8")
+
+
+def _capture() -> records.Capture:
     folder = Path(REQUEST["ir"])
     found = RECORDER.compilable.values()
-    answer = records.Capture(
+    return records.Capture(
         operators=tuple(REQUEST["operators"]),
         arch=PROFILE.arch,
         profile=PROFILE.name,
@@ -119,7 +143,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         versions=_versions(),
         seconds=round(time.monotonic() - STARTED, 2),
     )
-    Path(REQUEST["answer"]).write_text(json.dumps(dataclasses.asdict(answer)), encoding="utf-8")
+
+
+def _recording() -> records.PortRecording:
+    """A reference kernel launched from a port's test would be missing here, so it is an error of that test."""
+    return records.PortRecording(
+        operators=tuple(REQUEST["operators"]),
+        arch=PROFILE.arch,
+        profile=PROFILE.name,
+        tests=tuple(map(_without_reference, TESTS)),
+        launches=tuple(PORT.launches),
+        versions=_versions(),
+        seconds=round(time.monotonic() - STARTED, 2),
+    )
+
+
+def _without_reference(test: records.Test) -> records.Test:
+    borrowed = sorted({launch.kernel for launch in RECORDER.launches if launch.test == test.id})
+    if not borrowed:
+        return test
+    return dataclasses.replace(test, status="failed", reason=f"the port launched the reference's {', '.join(borrowed)}")
 
 
 def _with_port_ir(launch: records.Launch) -> records.Launch:

@@ -18,12 +18,12 @@ reads: list[str] = []
 """Lines of tests that read a value and got a neutral one, since the last `clear()`."""
 
 
-def install() -> None:
-    """To be called once, before the tests are collected."""
+def install(package: str, tests: str) -> None:
+    """To be called once, before the tests are collected; `package` and `tests` are where the checkout's code lies."""
     torch.autograd.set_multithreading_enabled(False)  # launches from autograd's own thread would be lost
     setattr(fake, "init_gpu_context", _always(None))  # noqa: B010 - it would start a CUDA context
     _agree_on_values()
-    _neutral_scalars()
+    _neutral_scalars(package, tests)
     _drop_constants_on_moves()
     torch.nn.functional.scaled_dot_product_attention = _attention
     torch.nn.Module._apply = _apply_to_parameters  # type: ignore[method-assign]
@@ -43,23 +43,25 @@ def _always(answer: object) -> Any:
     return lambda *_args, **_options: answer
 
 
-def _neutral_scalars() -> None:
+def _neutral_scalars(package: str, tests: str) -> None:
     def one(tensor: torch.Tensor) -> float | int | bool:
         return True if tensor.dtype is torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
 
     neutral = {"item": one, "__bool__": _always(True), "__float__": _always(1.0), "__int__": _always(1)}
     for name, value in neutral.items():
-        setattr(torch.Tensor, name, _reading(getattr(torch.Tensor, name), value))
+        setattr(torch.Tensor, name, _reading(getattr(torch.Tensor, name), value, package, tests))
 
 
-def _reading(original: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callable[..., Any]:
+def _reading(
+    original: Callable[..., Any], neutral: Callable[[Any], Any], package: str, tests: str
+) -> Callable[..., Any]:
     def read(self: torch.Tensor, *args: Any) -> Any:
         if not isinstance(self, FakeTensor):
             return original(self, *args)
         try:
             return original(self, *args)
         except DataDependentOutputException:
-            line = _line_in_tests()
+            line = _line_in_tests(package, tests)
             if line is None:
                 raise
             reads.append(line)
@@ -68,15 +70,15 @@ def _reading(original: Callable[..., Any], neutral: Callable[[Any], Any]) -> Cal
     return read
 
 
-def _line_in_tests() -> str | None:
+def _line_in_tests(package: str, tests: str) -> str | None:
     """The innermost line of the checkout on the stack, if it belongs to a test rather than to the operator."""
     frame = sys._getframe(2)
     while frame is not None:
         path = frame.f_code.co_filename
-        if "/tilegym/" in path and "/tests/" not in path:
+        if path.startswith(package):
             return None
-        if "/tests/" in path:
-            return f"tests/{path.split('/tests/')[-1]}:{frame.f_lineno}"
+        if path.startswith(tests):
+            return f"{path.removeprefix(tests).lstrip('/')}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -1,0 +1,180 @@
+"""The child process that runs an operator's tests without a GPU; bounded in time and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tileport_skill.capture import stubs
+from tileport_skill.capture.cache import cache_folder
+from tileport_skill.capture.profiles import Profile
+from tileport_skill.errors import MachineryError, RequestError
+from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, Checkout, Operator
+from tileport_skill.tileir.assemble import tool
+
+CASES = Path(__file__).parent.parent / "cases"
+SKILL = Path(__file__).parent.parent.parent
+PLUGIN = "tileport_skill.capture.inside.plugin"
+ASSEMBLER = Path(__file__).parent / "inside" / "assembler.py"
+LIBRARY = "libcutile_kernels.so"
+_PYTEST_BROKE = (2, 3, 4)
+"""Interrupted, an internal error, a usage error: what was recorded until then is no capture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a child may take before it is ended."""
+
+    seconds: float = 900.0
+    address_space: int = 64 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One child: which tests of which checkout, as which device, and where its answer goes."""
+
+    checkout: Checkout
+    operators: Sequence[Operator]
+    profile: Profile
+    symbol: str
+    answer: Path
+    limits: Limits
+    library: Path | None = None
+    """The port's built library; with it the tests run on the port, without it on the reference."""
+
+
+def run(session: Session) -> None:
+    """Runs the child; afterwards `session.answer` holds its JSON, and `pytest.log` beside it what it said.
+
+    Raises `RequestError` if the child gave no answer: a checkout that does not import, tests that never end.
+    """
+    session.answer.parent.mkdir(parents=True, exist_ok=True)
+    session.answer.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
+        scratch = Path(folder)
+        root, tests = tests_of(session.checkout, session.operators, scratch)
+        environment = _environment(session, root.resolve(), scratch)
+        code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
+    (session.answer.parent / "pytest.log").write_text(said, encoding="utf-8")
+    if code in _PYTEST_BROKE or not session.answer.is_file():
+        end = "\n".join(said.rstrip().splitlines()[-30:])
+        raise RequestError(
+            f"Running the tests for {session.profile.arch} gave no result (exit {code}). The end of it:\n{end}"
+        )
+
+
+def tests_of(checkout: Checkout, operators: Sequence[Operator], scratch: Path) -> tuple[Path, list[str]]:
+    """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
+    own = sorted({test for operator in operators for test in operator.tests})
+    if own:
+        return checkout.root, own
+    root = scratch / "cases"
+    shutil.copytree(CASES, root, ignore=shutil.ignore_patterns("__pycache__"))
+    wanted = {f"test_{operator.name}.py" for operator in operators}
+    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("test_*.py") if path.name in wanted)
+    if not found:
+        names = ", ".join(operator.name for operator in operators)
+        raise RequestError(f"{names}: the checkout has no tests of it, and neither has tileport_skill/cases.")
+    return root, found
+
+
+def _command(limits: Limits, root: Path, tests: list[str]) -> list[str]:
+    bounds = ["prlimit", f"--as={limits.address_space}", "--core=0"]
+    pytest = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"]
+    pytest.append("--continue-on-collection-errors")
+    return [*bounds, *pytest, f"--rootdir={root.resolve()}", *tests]
+
+
+def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
+    """A small environment of our own: nothing of the caller's decides what is captured."""
+    checkout, profile = session.checkout, session.profile
+    package_root = (checkout.root / checkout.package).parent.resolve()
+    request = scratch / "request.json"
+    request.write_text(json.dumps(_request(session, root, scratch)), encoding="utf-8")
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
+        "PYTHONPATH": ":".join([*map(str, (SKILL, root, package_root)), os.environ.get("PYTHONPATH", "")]),
+        "USER": "capture",  # torch asks for a name, and in a container the user may have none
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONWARNINGS": "ignore",
+        "LD_PRELOAD": stubs.preloaded(),
+        "TILEPORT_CAPTURE": str(request),
+        "TILEPORT_CAPABILITY": f"{profile.capability[0]}{profile.capability[1]}",
+        "TILEPORT_SMS": str(profile.sms),
+        "CUTILE_RS_AUTOBUILD": "0",
+        "DISABLE_FALLBACK": "1",
+    }
+    environment |= {name: os.environ[name] for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ}
+    if session.library is not None:
+        environment |= _port_environment(session.library, scratch)
+    return environment
+
+
+def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
+    return {
+        "operators": [operator.name for operator in session.operators],
+        "arch": session.profile.arch,
+        "backend": REFERENCE_BACKEND if session.library is None else PORT_BACKEND,
+        "symbol": session.symbol,
+        "root": str(root),
+        "package": str((session.checkout.root / session.checkout.package).resolve()),
+        "ir": str(cache_folder("ir")),
+        "launches": str(scratch / "launches"),
+        "answer": str(session.answer.resolve()),
+    }
+
+
+def _port_environment(library: Path, scratch: Path) -> dict[str, str]:
+    """Lets TileGym find the built library, and cuTile Rust our stand-in for `tileiras`."""
+    crate = scratch / "crate"
+    release = crate / "target" / "release"
+    release.mkdir(parents=True)
+    (crate / "Cargo.toml").touch()
+    (release / LIBRARY).symlink_to(library.resolve())
+    assembler = scratch / "tileiras"
+    assembler.write_text(
+        f'#!/bin/sh\nunset LD_PRELOAD\nexec "{sys.executable}" -S -E "{ASSEMBLER}" "$@"\n', encoding="utf-8"
+    )
+    assembler.chmod(0o755)
+    return {
+        "CUTILE_RS_KERNELS_DIR": str(crate),
+        "CUTILE_TILEIRAS_PATH": str(assembler),
+        "TILEPORT_TILEIRDISASM": tool("tileirdisasm"),
+        "TILEPORT_IR": str(cache_folder("ir")),
+        "TILEPORT_LAUNCHES": str(scratch / "launches"),
+    }
+
+
+def bounded(command: list[str], cwd: Path, environment: dict[str, str], seconds: float) -> tuple[int, str]:
+    """Exit status and output of a child that may not outlive `seconds`, nor may its own children."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise MachineryError(f"{command[0]} could not be started: {error}") from error
+    with process:
+        try:
+            out, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, _ = process.communicate()
+            return 124, out.decode("utf-8", "replace") + f"\nended after {seconds:.0f} s"
+    return process.returncode, out.decode("utf-8", "replace")

@@ -1,0 +1,116 @@
+"""Real values for small integer and boolean tensors, so that host code that reads lengths and offsets can.
+
+Beside each such fake tensor lies a CPU tensor; every operation on fake tensors that all have one is done on those
+too. A kernel may write what it is given, so a launch makes the values of its arguments unknown again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+)
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map_only
+
+LARGEST = 1 << 16
+"""Elements a tensor may have to be followed; offsets and lengths have far fewer."""
+EXACT = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+UNMADE = ("empty", "new_empty")
+"""Operations whose result holds no value yet; `empty_like` and `empty_strided` are among them by their beginning."""
+
+
+class Values(TorchDispatchMode):
+    """Entered inside the fake mode, so that it sees each operation first."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        known = _computed(func, args, kwargs)
+        try:
+            out = func(*args, **kwargs)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            if known is None:
+                raise
+            if not isinstance(known, torch.Tensor):
+                return known
+            out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
+        if known is not None:
+            _attach(out, known)
+        return out
+
+
+def value_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The values of `tensor` if they are known."""
+    if not isinstance(tensor, FakeTensor):
+        return tensor if _followed(tensor) else None
+    found = getattr(tensor, "tileport_value", None)
+    if found is None or found.untyped_storage()._cdata in _written:
+        return None
+    return found  # type: ignore[no-any-return]
+
+
+def forget(tensor: torch.Tensor) -> None:
+    """A kernel got `tensor`: whatever shares its memory has unknown values from now on."""
+    found = getattr(tensor, "tileport_value", None)
+    if found is not None:
+        _written[found.untyped_storage()._cdata] = found.untyped_storage()
+
+
+def forget_all() -> None:
+    """Between tests."""
+    _written.clear()
+
+
+_written: dict[int, Any] = {}
+"""Storages of values that a kernel may have changed, kept alive so that their addresses stay theirs."""
+
+
+def install() -> None:
+    """Reading a tensor as a list does not pass through an operation, so it is answered here."""
+    tolist = torch.Tensor.tolist
+
+    def listed(self: torch.Tensor) -> Any:
+        known = value_of(self) if isinstance(self, FakeTensor) else None
+        return tolist(self if known is None else known)
+
+    torch.Tensor.tolist = listed  # type: ignore[method-assign]
+
+
+def _computed(func: Any, args: Any, kwargs: Any) -> Any:
+    """What `func` gives on the values of its arguments, or `None` if one has none or it is not worth it."""
+    leaves, _ = tree_flatten((args, kwargs))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if any(value_of(tensor) is None for tensor in tensors):
+        for tensor in tensors[:1] if func._schema.is_mutable else ():
+            forget(tensor)
+        return None
+    if not tensors and (func.__name__.startswith(UNMADE) or kwargs.get("dtype") not in EXACT):
+        return None
+    on_cpu = tree_map_only(torch.Tensor, value_of, (args, kwargs))
+    args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), on_cpu)
+    try:
+        with torch._C._DisableTorchDispatch():
+            return func(*args, **kwargs)
+    except Exception:  # no CPU kernel for it: then its values are unknown
+        return None
+
+
+def _attach(out: Any, known: Any) -> None:
+    outs, _ = tree_flatten(out)
+    values, _ = tree_flatten(known)
+    for tensor, value in zip(outs, values, strict=False):
+        if isinstance(tensor, FakeTensor) and isinstance(value, torch.Tensor) and _followed(value):
+            tensor.tileport_value = value  # type: ignore[attr-defined]
+
+
+def _followed(value: torch.Tensor) -> bool:
+    return value.dtype in EXACT and value.numel() <= LARGEST and value.device.type == "cpu"
+
+
+def _device(args: Any) -> torch.device:
+    leaves, _ = tree_flatten(args)
+    return next((leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor)), torch.device("cuda:0"))

@@ -1,0 +1,38 @@
+"""fmha_varlen where all sequences are whole."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+import tilegym
+import torch
+from tilegym.backend import is_backend_available, set_backend
+
+from tests import common
+
+_backends = ["cutile"]
+if is_backend_available("cutile-rs"):
+    _backends = _backends + ["cutile-rs"]
+
+
+def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=True)
+
+
+class Test_AttentionVarlen(common.PyTestCase):
+    _backends: ClassVar[list[str]] = _backends
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    @pytest.mark.parametrize("backend", _backends)
+    def test_op(self, dtype: torch.dtype, backend: str) -> None:
+        set_backend(backend)
+        q, k, v = (torch.randn((2, 4, 256, 64), device="cuda", dtype=dtype) for _ in range(3))
+        lengths = torch.full((2,), 256, device="cuda", dtype=torch.int32)
+        self.assertCorrectness(
+            lambda q, k, v: tilegym.ops.fmha_varlen(q, k, v, is_causal=True, q_lens=lengths, kv_lens=lengths),
+            lambda q, k, v: reference(q, k, v, True),
+            {"q": q, "k": k, "v": v},
+            rtol=2e-2,
+            atol=2e-2,
+        )

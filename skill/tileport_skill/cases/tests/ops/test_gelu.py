@@ -1,0 +1,37 @@
+"""gelu, exact and by tanh, with its gradient."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+import tilegym
+import torch
+from tilegym.backend import is_backend_available, set_backend
+
+from tests import common
+
+_backends = ["cutile"]
+if is_backend_available("cutile-rs"):
+    _backends = _backends + ["cutile-rs"]
+
+
+class Test_Gelu(common.PyTestCase):
+    _backends: ClassVar[list[str]] = _backends
+
+    @pytest.mark.parametrize("shape", [(1, 256), (6, 1000), (4, 33, 64)])
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+    @pytest.mark.parametrize("approximate", ["none", "tanh"])
+    @pytest.mark.parametrize("backend", _backends)
+    def test_op(self, shape: tuple[int, ...], dtype: torch.dtype, approximate: str, backend: str) -> None:
+        set_backend(backend)
+        x = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+        gradient = torch.randn(shape, device="cuda", dtype=dtype)
+        self.assertCorrectness(
+            lambda x: tilegym.ops.gelu(x, approximate=approximate),
+            lambda x: torch.nn.functional.gelu(x, approximate=approximate),
+            {"x": x},
+            gradient=gradient,
+            rtol=2e-2,
+            atol=2e-2,
+        )

@@ -1,0 +1,157 @@
+"""Which launch of the port stands for which launch of the reference: the same test, in the same order.
+
+Neither side's names count. A pair has the same grid, and where both kernels take the same parameters, the same
+values for them; pointers agree if one renaming of storages makes them agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tileport_skill.capture.records import (
+    Capture,
+    Constant,
+    Launch,
+    PortLaunch,
+    PortParameter,
+    PortRecording,
+    Specialisation,
+    TensorArgument,
+    Test,
+    ValueArgument,
+)
+from tileport_skill.emit.launcher import BYTES, DTYPES
+
+PORT_WORD = re.compile(r"cutile[-_]rs")
+Made = TypeVar("Made", Launch, PortLaunch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A launch of the reference with the port's, or with the reason why it has none."""
+
+    launch: Launch
+    port: PortLaunch | None
+    reason: str = ""
+    refused: bool = False
+    """The port raised an error in a test that goes through the backward pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One launch with the configurations its tuner tried before."""
+
+    tunes: tuple[Launch | PortLaunch, ...]
+    launch: Launch | PortLaunch
+
+
+def paired(captured: Capture, recorded: PortRecording) -> tuple[Pair, ...]:
+    """Every launch of the reference, in order."""
+    known = {s.id: s for s in captured.specialisations}
+    ours, theirs = _by_test(captured.launches), _by_test(recorded.launches)
+    ran = {_neutral(test.id): test for test in recorded.tests}
+    found: list[Pair] = []
+    for test, launches in ours.items():
+        trouble = _trouble(ran.get(test), launches, theirs.get(test, []))
+        if trouble is not None:
+            backward = any(launch.backward for launch in launches)
+            found += [Pair(launch=launch, port=None, reason=trouble, refused=backward) for launch in launches]
+            continue
+        for reference, port in zip(_groups(launches), _groups(theirs.get(test, [])), strict=True):
+            found += _paired_group(reference, port, known)
+    return tuple(found)
+
+
+def _by_test(launches: Iterable[Made]) -> dict[str, list[Made]]:
+    found: dict[str, list[Made]] = defaultdict(list)
+    for launch in launches:
+        found[_neutral(launch.test)].append(launch)
+    return found
+
+
+def _neutral(test: str) -> str:
+    return PORT_WORD.sub("cutile", test)
+
+
+def _trouble(test: Test | None, ours: Sequence[Launch], theirs: Sequence[PortLaunch]) -> str | None:
+    if test is None:
+        return "the tests have no such case for the port"
+    if test.status != "passed":
+        return f"the port's test {test.status}: {test.reason}"
+    made, wanted = len(_groups(theirs)), len(_groups(ours))
+    return None if made == wanted else f"the port makes {made} launches in this test, the reference {wanted}"
+
+
+def _groups(launches: Sequence[Launch] | Sequence[PortLaunch]) -> list[_Group]:
+    found: list[_Group] = []
+    tunes: list[Launch | PortLaunch] = []
+    for launch in launches:
+        if launch.purpose == "tune":
+            tunes.append(launch)
+        else:
+            found.append(_Group(tuple(tunes), launch))
+            tunes = []
+    return found
+
+
+def _paired_group(reference: _Group, port: _Group, known: dict[str, Specialisation]) -> list[Pair]:
+    """The tuner's configurations in their order, where both sides try as many; else none of them is paired."""
+    same = len(reference.tunes) == len(port.tunes)
+    found = []
+    for number, launch in enumerate((*reference.tunes, reference.launch)):
+        assert isinstance(launch, Launch)
+        other = port.launch if launch is reference.launch else port.tunes[number] if same else None
+        if other is None:
+            reason = f"the port's tuner tries {len(port.tunes)} configurations, the reference's {len(reference.tunes)}"
+            found.append(Pair(launch=launch, port=None, reason=reason))
+            continue
+        assert isinstance(other, PortLaunch)
+        unlike = _unlike(launch, known[launch.specialisation], other)
+        found.append(Pair(launch=launch, port=None if unlike else other, reason=unlike))
+    return found
+
+
+def _unlike(launch: Launch, specialisation: Specialisation, port: PortLaunch) -> str:
+    """What differs in grid or arguments, or nothing."""
+    grid = (*launch.grid, 1, 1)[:3]
+    if grid != port.grid:
+        return f"the port launches a grid of {port.grid}, the reference of {grid}"
+    ours = flattened(launch, specialisation)
+    if [p.type for p in ours] != [p.type for p in port.parameters]:
+        return f"the port's kernel takes other parameters: {_types(port.parameters)} against {_types(ours)}"
+    storages: dict[str, str] = {}
+    for number, (mine, theirs) in enumerate(zip(ours, port.parameters, strict=True)):
+        if mine.type != "ptr":
+            if mine.value != theirs.value:
+                return f"parameter {number} is {theirs.value} in the port's launch, {mine.value} in the reference's"
+            continue
+        (storage, offset), (other, other_offset) = mine.value.split(" + "), theirs.value.split(" + ")
+        if offset != other_offset or storages.setdefault(storage, other) != other:
+            return f"parameter {number} points to {theirs.value} in the port's launch, {mine.value} in the reference's"
+    return "" if len(set(storages.values())) == len(storages) else "two arrays of the reference are one in the port's"
+
+
+def flattened(launch: Launch, specialisation: Specialisation) -> tuple[PortParameter, ...]:
+    """The values the reference's kernel receives: arrays as pointer, sizes and strides, no constants."""
+    found: list[PortParameter] = []
+    for parameter, argument in zip(specialisation.parameters, launch.arguments, strict=True):
+        if isinstance(parameter, Constant):
+            continue
+        if isinstance(argument, TensorArgument):
+            offset = argument.offset * BYTES.get(DTYPES.get(argument.dtype, ""), 1)
+            found.append(PortParameter(type="ptr", value=f"storage {argument.storage} + {offset}"))
+            found += [PortParameter(type="i32", value=str(n)) for n in (*argument.shape, *argument.strides)]
+        elif isinstance(argument, ValueArgument):
+            dtype = {"float": "f32", "int": "i32", "bool": "i1"}.get(argument.type, argument.type)
+            found.append(PortParameter(type=dtype, value=argument.text))
+        else:
+            found.append(PortParameter(type="list", value="?"))
+    return tuple(found)
+
+
+def _types(parameters: Sequence[PortParameter]) -> str:
+    return "(" + ", ".join(p.type for p in parameters) + ")"

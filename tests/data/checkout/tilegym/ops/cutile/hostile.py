@@ -1,0 +1,41 @@
+"""Operators that do what no operator should."""
+
+import threading
+
+import cuda.tile as ct
+import torch
+
+from tilegym.backend import register_impl
+
+
+@ct.kernel
+def _copy_kernel(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))
+
+
+@ct.kernel
+def _double_product_kernel(a, b, c):
+    i = ct.bid(0)
+    ct.store(c, (i, 0), ct.mma(ct.load(a, (i, 0), (16, 16)), ct.load(b, (0, 0), (16, 16)), ct.zeros((16, 16), ct.float32)))
+
+
+@register_impl("hostile_op", backend="cutile")
+def hostile_op(x, how):
+    y = torch.empty_like(x)
+    if how == "thread":
+        worker = threading.Thread(target=_launch, args=(x, y))
+        worker.start()
+        worker.join()
+    elif how == "huge":
+        y = torch.empty((200 << 28,), device=x.device, dtype=torch.float32)  # 200 GiB
+        _launch(x.float(), y[:64])
+    elif how == "missing":
+        import a_package_that_nobody_has  # noqa: F401
+    elif how == "refused":
+        square = torch.empty((16, 16), device=x.device, dtype=torch.float64)
+        ct.launch(torch.cuda.current_stream(), (1,), _double_product_kernel, (square, square, square))
+    return y
+
+
+def _launch(x, y):
+    ct.launch(torch.cuda.current_stream(), (ct.cdiv(x.numel(), 16),), _copy_kernel, (x, y))
