@@ -24,7 +24,7 @@ LIMITS = Limits(findings=1, blocks=8)
 class Budget:
     """When to give up."""
 
-    inputs: int = 12
+    inputs: int = 10
     """So many inputs on which the reference has a meaning."""
     attempts: int = 60
     seconds: float = 4.0
@@ -87,7 +87,9 @@ def _learnt(outcome: Outcome, least: Least) -> bool:
 def _recipes(count: int) -> Iterator[Recipe]:
     """Seeds in turn through grids and styles."""
     for seed in range(count):
-        yield Recipe(seed, STYLES[seed % 3], GRIDS[seed % len(GRIDS)], seed % 4 == 3)
+        yield Recipe(
+            seed, STYLES[seed % len(STYLES)], GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)], seed % 4 == 3
+        )
 
 
 def part(ours: Outcome, theirs: Outcome, inputs: str) -> Witness | None:
