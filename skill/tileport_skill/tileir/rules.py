@@ -43,6 +43,8 @@ class Closure:
     used: dict[str, Rule] = field(default_factory=dict)
 
     def __call__(self, numbering: Numbering, key: Key) -> int | Key | None:
+        if len(key) < 4 or not isinstance(key[2], tuple):
+            return None  # not an operation with operands
         for rule in self.rules:
             simpler = rule.rewrite(numbering, key)
             if simpler is not None and simpler != key:
