@@ -14,6 +14,7 @@ from tileport_skill.tileir.interpret import Limits, TooLong, run
 from tileport_skill.tileir.launch import Outcome
 from tileport_skill.tileir.machine import Unsupported
 from tileport_skill.tileir.records import Entry
+from tileport_skill.tileir.replay import spell_recipe
 from tileport_skill.tileir.roles import roles_of
 from tileport_skill.tileir.verdicts import Witness
 
@@ -67,7 +68,7 @@ def search(a: Entry, b: Entry, budget: Budget | None = None) -> Searched:
         except (TooLong, TooLarge) as error:
             last = str(error)
             continue
-        witness = part(ours, theirs, str(recipe))
+        witness = part(ours, theirs, spell_recipe(recipe, least))
         if witness is not None:
             return Searched(witness=witness, tested=tested, reason="")
         tested += 1
