@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - kernels and patterns are read more easily on one line
+# ruff: noqa: E741 - kernels and patterns are read more easily on one line
 """Kernels of our own for the mutants, small enough to run often, each with launches made by hand."""
 
 from __future__ import annotations

@@ -86,9 +86,7 @@ def after_result(pattern: str, new: Callable[[str], list[str]]) -> Edit:
 
 def other_operand(lines: list[str], at: int, chance: random.Random) -> list[str] | None:
     """Uses another value of the same type, defined before."""
-    found = re.search(
-        rf"= (addf|mulf|subf|maxf|minf|addi|muli|subi|divf) ({V}), ({V}).*: (tile<\S+>)$", lines[at]
-    )
+    found = re.search(rf"= (addf|mulf|subf|maxf|minf|addi|muli|subi|divf) ({V}), ({V}).*: (tile<\S+>)$", lines[at])
     if not found:
         return None
     others = [
@@ -240,11 +238,7 @@ def dead_code(text: str, chance: random.Random) -> str:
     lines = text.splitlines()
     for count in range(3):
         at = chance.randrange(1, len(lines) - 1)
-        if (
-            lines[at].lstrip().startswith(("(", "}"))
-            or lines[at - 1].endswith(" ")
-            or "return" in lines[at - 1]
-        ):
+        if lines[at].lstrip().startswith(("(", "}")) or lines[at - 1].endswith(" ") or "return" in lines[at - 1]:
             continue
         lines[at:at] = [f"  %dead{count} = constant <i32: {count + 5}> : tile<i32>",
                         f"  %dead_{count} = muli %dead{count}, %dead{count} : tile<i32>"]  # fmt: skip
@@ -269,9 +263,7 @@ def own_tokens(text: str, chance: random.Random) -> str:
 def reordered(text: str, chance: random.Random) -> str:
     """Neighbouring pure operations change places where neither uses the other."""
     lines = text.splitlines()
-    fixed = re.compile(
-        r"_tko|^ *(for|if|loop|\}|\(|return|yield|continue|entry)|reduce|scan|= (for|if|loop) "
-    )
+    fixed = re.compile(r"_tko|^ *(for|if|loop|\}|\(|return|yield|continue|entry)|reduce|scan|= (for|if|loop) ")
     for at in list(range(1, len(lines) - 2)) * 2:
         a, b = lines[at], lines[at + 1]
         if fixed.search(a) or fixed.search(b) or chance.random() < 0.3:
@@ -340,14 +332,14 @@ def mutants(name: str, chance: random.Random) -> Iterator[tuple[str, str]]:
                 yield kind, text
 
 
-def valid(text: str) -> Source | None:
-    """The mutant as the real tools see it, or None if they refuse it."""
+def valid(text: str, cubins: bool) -> Source | None:
+    """The mutant as the real tools see it, or None if they refuse it; without `cubins` the verifier alone."""
     try:
         bytecode = encode(parse(text))
     except (RequestError, AssertionError, KeyError, ValueError):
         return None
     said = disassemble(bytecode)
-    if isinstance(said, Refused) or not isinstance(assemble(bytecode, "sm_90"), Cubin):
+    if isinstance(said, Refused) or (cubins and not isinstance(assemble(bytecode, "sm_90"), Cubin)):
         return None
     return Source(text=said, bytecode=bytecode)
 
@@ -370,8 +362,10 @@ def label(name: str, kind: str, original: Source, mutant: Source) -> str:
 def judge(
     name: str, kind: str, label_: str, a: Source, b: Source, seconds: float, arch: str | None = "sm_90"
 ) -> Judged:
-    same_file = assemble(a.bytecode, "sm_90").image == assemble(b.bytecode, "sm_90").image
-    assemble.cache_clear()
+    same_file = False
+    if arch is not None:
+        same_file = assemble(a.bytecode, arch).image == assemble(b.bytecode, arch).image
+        assemble.cache_clear()
     began = time.perf_counter()
     verdict = compare_sources(a, b, arch, Budget(seconds=seconds))
     took = time.perf_counter() - began
@@ -384,7 +378,7 @@ def judge(
     return Judged(name, kind, label_, arch, same_file, verdict.verdict, by, counted, took)
 
 
-def pairs(most: int, seed: int) -> Iterator[tuple[str, str, str, Source, Source]]:
+def pairs(most: int, seed: int, cubins: bool) -> Iterator[tuple[str, str, str, Source, Source]]:
     """Mutants, as evenly over kinds and kernels as they come, labelled."""
     chance = random.Random(seed)
     every = [(name, kind, text) for name in KERNELS for kind, text in mutants(name, chance)]
@@ -396,14 +390,14 @@ def pairs(most: int, seed: int) -> Iterator[tuple[str, str, str, Source, Source]
         if found >= most:
             return
         original = Source(text=disassemble(exported(name)), bytecode=exported(name))
-        mutant = valid(text)
+        mutant = valid(text, cubins)
         if mutant is None or mutant.text == original.text:
             continue
         found += 1
         yield name, kind, label(name, kind, original, mutant), original, mutant
 
 
-def same_pairs(most: int, seed: int) -> Iterator[tuple[str, str, str, Source, Source]]:
+def same_pairs(most: int, seed: int, cubins: bool) -> Iterator[tuple[str, str, str, Source, Source]]:
     """Pairs equal by construction: one or several edits that mean nothing."""
     chance = random.Random(seed)
     names = list(KERNELS)
@@ -413,7 +407,7 @@ def same_pairs(most: int, seed: int) -> Iterator[tuple[str, str, str, Source, So
         text = disassemble(exported(name))
         for kind in sorted(kinds, key=lambda k: k == "renamed"):
             text = SAME[kind](text, chance)
-        source = valid(text)
+        source = valid(text, cubins)
         if source is None:
             raise AssertionError(f"{kinds} of {name} do not assemble:\n{text}")
         original = Source(text=disassemble(exported(name)), bytecode=exported(name))
@@ -450,9 +444,7 @@ def _report(judged: list[Judged]) -> list[str]:
             verdicts = Counter((j.verdict, j.by) for j in some)
             said = ", ".join(f"{v} ({by or 'nothing decided'}) {n}" for (v, by), n in verdicts.most_common())
             counted = sum(j.counts == "same" for j in some)
-            lines.append(
-                f"{label_}: {len(some)} pairs: {said}; counts by name call {counted} of them the same"
-            )
+            lines.append(f"{label_}: {len(some)} pairs: {said}; counts by name call {counted} of them the same")
     files = [j for j in judged if j.label == "different" and j.same_file]
     lines.append(f"of the different, {len(files)} give the same cubin: {sorted({j.kind for j in files})}")
     different = [j for j in judged if j.label == "different" and not j.same_file]
@@ -475,12 +467,18 @@ def main() -> int:
     parser.add_argument("--same", type=int, default=220)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--no-cubins", action="store_true", help="leave the first rung out, and tileiras with it")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     judged = []
-    for source in (pairs(options.mutants, options.seed), same_pairs(options.same, options.seed)):
+    archs = (None,) if options.no_cubins else ("sm_90", None)
+    cubins = not options.no_cubins
+    for source in (
+        pairs(options.mutants, options.seed, cubins),
+        same_pairs(options.same, options.seed, cubins),
+    ):
         for name, kind, label_, a, b in source:
-            for arch in ("sm_90", None):
+            for arch in archs:
                 judged.append(judge(name, kind, label_, a, b, options.seconds, arch))
                 if wrong(judged[-1:]):
                     print(f"WRONG: {judged[-1]}\n{b.text}", flush=True)

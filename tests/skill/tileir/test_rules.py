@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - the kernels are spelled as tileirdisasm prints them
 """Each rewrite rule by itself: what it makes equal, and that it is true, by proof or by running both sides."""
 
 from __future__ import annotations
@@ -161,9 +160,7 @@ def kernel(case: Case, body: str) -> str:
             f"%{name}q = broadcast %{name}p : tile<1x{pointer}> -> tile<8x{pointer}>\n"
             f"%{name}s = offset %{name}q, %at : tile<8x{pointer}>, tile<8xi32> -> tile<8x{pointer}>\n"
         )
-    load = "".join(
-        f"%{n}, %{n}t = load_ptr_tko weak %{n}s : tile<8x{pointer}> -> {tile}, token\n" for n in "xy"
-    )
+    load = "".join(f"%{n}, %{n}t = load_ptr_tko weak %{n}s : tile<8x{pointer}> -> {tile}, token\n" for n in "xy")
     arguments = ", ".join(f"%{name}0: tile<{pointer}>" for name in "xyr")
     return (
         f"entry @k({arguments}) {{\n%at = iota : tile<8xi32>\n{numbers}{moves}{load}{body}\n"
