@@ -143,6 +143,38 @@ def histogram(X, H):
     ct.atomic_add(H, (x % 8,), 1)
 
 
+@ct.kernel
+def layer_norm(X, W, B, Y, eps: float):
+    row = ct.bid(0)
+    x = ct.astype(ct.load(X, (row, 0), (1, 32), padding_mode=ct.PaddingMode.ZERO), ct.float32)
+    columns = ct.arange(32, dtype=ct.int32)[None, :]
+    inside = columns < X.shape[1]
+    mean = ct.sum(x, axis=1, keepdims=True) / X.shape[1]
+    centred = ct.where(inside, x - mean, 0.0)
+    variance = ct.sum(centred * centred, axis=1, keepdims=True) / X.shape[1]
+    w = ct.load(W, (0,), (32,), padding_mode=ct.PaddingMode.ZERO)
+    b = ct.load(B, (0,), (32,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(Y, (row, 0), centred * ct.rsqrt(variance + eps) * w + b)
+
+
+@ct.kernel
+def best(X, Y, I):
+    row = ct.bid(0)
+    x = ct.load(X, (row, 0), (1, 32), padding_mode=ct.PaddingMode.NEG_INF)
+    ct.store(Y, (row,), ct.max(x, axis=1))
+    ct.store(I, (row,), ct.argmax(x, axis=1))
+
+
+@ct.kernel
+def blend(A, B, M, Y, n: int):
+    at = ct.bid(0) * 32 + ct.arange(32, dtype=ct.int32)
+    a = ct.gather(A, at, check_bounds=True)
+    b = ct.gather(B, n - 1 - at, check_bounds=True)
+    m = ct.gather(M, at % 8, check_bounds=True)
+    kept = ct.where((m > 2) & (at < n), a - b, ct.maximum(a, b))
+    ct.scatter(Y, at, kept * 0.5, check_bounds=True)
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel with its parameters and, for a random generator, the arrays and grid of a launch."""
@@ -216,6 +248,21 @@ KERNELS: dict[str, Kernel] = {
     "guarded": Kernel(
         guarded, (f32_1, f32_1, ScalarConstraint(ct.int32)),
         lambda n: ((4, 1, 1), [floats(n, 120, dtype=np.float32, grid=False), floats(n, 120, dtype=np.float32), 2]),
+    ),
+    "layer_norm": Kernel(
+        layer_norm, (f32_2, f32_1, f32_1, f32_2, ScalarConstraint(ct.float32)),
+        lambda n: ((3, 1, 1), [floats(n, 3, 24, dtype=np.float32), floats(n, 24, dtype=np.float32),
+                               floats(n, 24, dtype=np.float32), floats(n, 3, 24, dtype=np.float32), 0.5]),
+    ),
+    "best": Kernel(
+        best, (f32_2, f32_1, i32_1),
+        lambda n: ((4, 1, 1), [floats(n, 4, 24, dtype=np.float32, grid=False), np.zeros(4, np.float32),
+                               np.zeros(4, np.int32)]),
+    ),
+    "blend": Kernel(
+        blend, (f32_1, f32_1, i32_1, f32_1, ScalarConstraint(ct.int32)),
+        lambda n: ((2, 1, 1), [floats(n, 48, dtype=np.float32, grid=False), floats(n, 48, dtype=np.float32, grid=False),
+                               n.integers(0, 6, 8).astype(np.int32), floats(n, 48, dtype=np.float32), 48]),
     ),
     "histogram": Kernel(
         histogram, (i32_1, i32_1),

@@ -56,9 +56,7 @@ def compare_command(
 @ir_app.command("run")
 def run_command(
     kernel: Annotated[Path, typer.Argument(help="Bytecode, or text as tileirdisasm prints it.")],
-    inputs: Annotated[
-        str, typer.Option(help="An input in the words of a witness.")
-    ] = "seed=0 style=grid grid=1,1,1",
+    inputs: Annotated[str, typer.Option(help="An input in the words of a witness.")] = "seed=0 style=grid grid=1,1,1",
     like: Annotated[
         Path | None, typer.Option(help="Lay the arrays out as this kernel uses them, e.g. the reference.")
     ] = None,

@@ -174,9 +174,7 @@ class _Encoder:
         data = read_constant(text, type_.element, type_.shape if listed else ())
         if type_.element == "i1":
             return (
-                np.packbits(data.reshape(-1), bitorder="little").tobytes()
-                if listed
-                else (b"\xff" if data else b"\0")
+                np.packbits(data.reshape(-1), bitorder="little").tobytes() if listed else (b"\xff" if data else b"\0")
             )
         return np.ascontiguousarray(data).tobytes()
 

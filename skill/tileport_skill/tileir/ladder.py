@@ -61,10 +61,11 @@ def read_source(content: bytes) -> Source:
     return Source(text=text, bytecode=content)
 
 
-def compare(a: bytes, b: bytes, arch: str | None) -> Verdict:
+def compare(a: bytes, b: bytes, arch: str | None, budget: Budget | None = None) -> Verdict:
     """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
+    `budget` bounds the last rung, which alone can take more than a second.
     """
     sources = []
     for side, bytecode in (("first", a), ("second", b)):
@@ -72,11 +73,11 @@ def compare(a: bytes, b: bytes, arch: str | None) -> Verdict:
             sources.append(read_source(bytecode))
         except RequestError as error:
             return Unknown(reasons=(f"The {side} input is {error}",))
-    return compare_sources(sources[0], sources[1], arch)
+    return compare_sources(sources[0], sources[1], arch, budget)
 
 
 def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | None = None) -> Verdict:
-    """As `compare`, for sides already read."""
+    """As `compare`, for sides already read. Never raises for what a kernel says, only for our machinery."""
     modules = []
     for side, source in (("first", a), ("second", b)):
         try:
@@ -89,14 +90,27 @@ def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | Non
     cubins = _assemble(a, b, arch)
     if isinstance(cubins, Refused):
         return Unknown(reasons=(cubins.reason,))
+    try:
+        return _climb(modules[0], modules[1], cubins, arch, budget)
+    except _ODD as error:
+        # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
+        reason = f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
+        return _unread(a, b, arch, reason)
+
+
+_ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RecursionError, MemoryError)
+
+
+def _climb(a: Module, b: Module, cubins: _Cubins | str, arch: str | None, budget: Budget | None) -> Verdict:
+    """The rungs, one after the other."""
     numbering = Numbering()
-    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in modules)
+    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
     if isinstance(cubins, _Cubins) and cubins.same:
         notes = _as_notes(_all_differences(left, right, numbering, arch))
         return Equal(proof=_cubin_proof(cubins.a), differences=notes)
     if left.graph.whole == right.graph.whole:
         return _same_graph(left, right, numbering, cubins, arch, _GRAPH_PROOF)
-    ruled = _by_rules(modules[0], modules[1], cubins, arch)
+    ruled = _by_rules(a, b, cubins, arch)
     if ruled is not None:
         return ruled
     searched = search(left.entry, right.entry, budget)
@@ -174,9 +188,7 @@ def _by_rules(a: Module, b: Module, cubins: _Cubins | str, arch: str | None) -> 
     for rules in (EXACT, (*EXACT, *OVER_REALS)):
         closure = Closure(rules)
         numbering = Numbering(closure)
-        left, right = (
-            Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b)
-        )
+        left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
         if left.graph.whole != right.graph.whole:
             continue
         proof = Proof(

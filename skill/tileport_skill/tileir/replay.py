@@ -20,8 +20,7 @@ def read_recipe(words: str) -> tuple[Recipe, Least]:
     found = _RECIPE.fullmatch(words.strip())
     if not found or found[2] not in STYLES:
         raise RequestError(
-            f"{words!r} names no input. Expected `seed=N style=S grid=X,Y,Z`, "
-            f"with a style of {', '.join(STYLES)}."
+            f"{words!r} names no input. Expected `seed=N style=S grid=X,Y,Z`, with a style of {', '.join(STYLES)}."
         )
     grid = (int(found[3]), int(found[4]), int(found[5]))
     if not all(0 < n <= 65_535 for n in grid):

@@ -116,11 +116,7 @@ def _by_convention(entry: Entry, pointer: int) -> ArrayRole:
         count += 1
     rank = min(count // 2, 5)
     first = pointer + 1
-    counted = [
-        op.result.type.size
-        for op in walk(entry.body)
-        if op.name == "iota" and isinstance(op.result.type, Tile)
-    ]
+    counted = [op.result.type.size for op in walk(entry.body) if op.name == "iota" and isinstance(op.result.type, Tile)]
     return ArrayRole(
         pointer,
         [(first + d, None) for d in range(rank)],

@@ -28,7 +28,7 @@ class Budget:
     inputs: int = 10
     """So many inputs on which the reference has a meaning."""
     attempts: int = 60
-    seconds: float = 4.0
+    seconds: float = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +88,7 @@ def _learnt(outcome: Outcome, least: Least) -> bool:
 def _recipes(count: int) -> Iterator[Recipe]:
     """Seeds in turn through grids and styles."""
     for seed in range(count):
-        yield Recipe(
-            seed, STYLES[seed % len(STYLES)], GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)], seed % 4 == 3
-        )
+        yield Recipe(seed, STYLES[seed % len(STYLES)], GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)], seed % 4 == 3)
 
 
 def part(ours: Outcome, theirs: Outcome, inputs: str) -> Witness | None:

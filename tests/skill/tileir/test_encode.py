@@ -17,7 +17,7 @@ LATER = ("fpowi", "saturating", "gdc_", "memory_fence_alias", "insert")
 """Operations of bytecode 13.4; what is written is 13.3."""
 
 KERNELS = ["gemm", "softmax", "gated", "rms_norm", "attention", "transpose", "running_sum", "embedding",
-           "persistent", "guarded", "histogram"]  # fmt: skip
+           "persistent", "guarded", "histogram", "layer_norm", "best", "blend"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KERNELS)

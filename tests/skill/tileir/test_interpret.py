@@ -296,7 +296,20 @@ def _guarded(x, y, limit):
     return out
 
 
+def _layer_norm(x, w, b, y, eps):
+    centred = x - x.mean(1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(1, keepdims=True) + eps) * w + b
+
+
+def _blend(a, b, m, y, n):
+    at, back = np.arange(48), b[::-1]
+    return np.where(m[at % 8] > 2, a - back, np.maximum(a, back)) * 0.5
+
+
 MODELS = {
+    "layer_norm": _layer_norm,
+    "best": lambda x, y, i: x.argmax(1),
+    "blend": _blend,
     "gemm": lambda a, b, c: a.astype(np.float32) @ b.astype(np.float32),
     "softmax": _softmax,
     "gated": _gated,
