@@ -9,8 +9,13 @@ _PER_ARCH = re.compile(r"(\w+) = \{([^{}]*)\}")
 
 def hints_for(text: str | None, arch: str) -> dict[str, str]:
     """The hints in `default = {…}, sm_90 = {…}` that hold for `arch`; its own go before the default's."""
-    per_arch = {name: _pairs(inside) for name, inside in _PER_ARCH.findall(text or "")}
+    per_arch = per_architecture(text)
     return {**per_arch.get("default", {}), **per_arch.get(arch, {})}
+
+
+def per_architecture(text: str | None) -> dict[str, dict[str, str]]:
+    """All hints of a text, by the architecture they are for or `default`."""
+    return {name: _pairs(inside) for name, inside in _PER_ARCH.findall(text or "")}
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -18,8 +18,9 @@ from tileport_skill.tileir.types import Pointer, Tile
 GRIDS: tuple[Grid, ...] = ((2, 1, 1), (1, 1, 1), (2, 2, 1), (1, 2, 1), (2, 1, 2))
 LARGEST_ARRAY = 1 << 22
 
-STYLES = ("grid", "random", "special")
-"""`grid`: multiples of 1/4, whose sums are exact; `special`: both zeros, infinities, NaN, denormals."""
+STYLES = ("grid", "random", "special", "lonely", "tiny")
+"""`grid`: multiples of 1/4, whose sums are exact. `special`: both zeros, infinities, NaN, denormals.
+`lonely`: full mantissas among zeros, whose sums are exact too. `tiny`: denormal numbers only."""
 
 
 class TooLarge(Exception):
@@ -137,7 +138,7 @@ def _scalar(element: str, facts: list[Fact], chance: random.Random) -> int | flo
         return chance.choice([0.5, 1.0, 0.25, 2.0, -1.5])
     if element == "i1":
         return chance.choice([0, 1])
-    return _fit(chance.choice([1, 2, 3, 4, 5, 16, 32]), facts)
+    return _fit(chance.choice([1, 2, 3, 4, 5, 16, 32, 0, -1]), facts)
 
 
 def _values(element: str, count: int, style: str, numbers: np.random.Generator) -> Array:
@@ -150,7 +151,12 @@ def _values(element: str, count: int, style: str, numbers: np.random.Generator) 
         return numbers.integers(0, 4, count).astype(dtype)
     if style == "grid":
         return (numbers.integers(-12, 13, count) / 4.0).astype(dtype)
+    if style == "tiny":
+        least = float(np.finfo(np.float32).smallest_subnormal) if dtype.itemsize > 2 else 2.0**-24
+        return (numbers.integers(-12, 13, count) * least * 8).astype(dtype)
     values: Array = numbers.standard_normal(count).astype(dtype)
+    if style == "lonely":
+        values[numbers.random(count) < 0.98] = 0
     if style == "special":
         odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-7, 60000.0, -3e38], np.float64)
         with np.errstate(all="ignore"):

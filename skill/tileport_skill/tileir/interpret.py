@@ -92,7 +92,9 @@ def blocks_of(grid: Grid, most: int) -> list[Grid]:
 class _Run:
     def __init__(self, entry: Entry, launch: Launch, limits: Limits, tracked: frozenset[int]) -> None:
         self.entry, self.launch, self.limits = entry, launch, limits
-        self.buffers = [a for a in launch.arguments if isinstance(a, Buffer)]
+        given = {id(a.data): a for a in launch.arguments if isinstance(a, Buffer)}
+        self.places = {data: place for place, data in enumerate(given)}
+        self.buffers = list(given.values())
         self.memory = Memory(self.buffers, tracked)
         self.findings: list[Finding] = []
         self.exact = True
@@ -121,11 +123,10 @@ class Block:
         self.held: dict[Value, Held] = {}
 
     def execute(self) -> None:
-        buffers = 0
         for value, given in zip(self.run.entry.arguments, self.run.launch.arguments, strict=True):
             if isinstance(given, Buffer):
-                data = np.array(self.memory.address(buffers), np.int64)
-                buffers += 1
+                start = self.memory.address(self.run.places[id(given.data)])
+                data = np.array(start + given.offset * given.data.dtype.itemsize, np.int64)
             else:
                 assert isinstance(value.type, Tile)
                 assert isinstance(value.type.element, str)

@@ -18,6 +18,8 @@ from tileport_skill.tileir.numbering import Numbering
 from tileport_skill.tileir.parse import ParseError, parse
 from tileport_skill.tileir.promise_witness import promise_witness
 from tileport_skill.tileir.records import Global, Module
+from tileport_skill.tileir.rules import EXACT, OVER_REALS, Closure
+from tileport_skill.tileir.search import Budget, search
 from tileport_skill.tileir.verdicts import (
     Difference,
     Different,
@@ -59,10 +61,11 @@ def read_source(content: bytes) -> Source:
     return Source(text=text, bytecode=content)
 
 
-def compare(a: bytes, b: bytes, arch: str | None) -> Verdict:
+def compare(a: bytes, b: bytes, arch: str | None, budget: Budget | None = None) -> Verdict:
     """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
+    `budget` bounds the last rung, which alone can take more than a second.
     """
     sources = []
     for side, bytecode in (("first", a), ("second", b)):
@@ -70,11 +73,11 @@ def compare(a: bytes, b: bytes, arch: str | None) -> Verdict:
             sources.append(read_source(bytecode))
         except RequestError as error:
             return Unknown(reasons=(f"The {side} input is {error}",))
-    return compare_sources(sources[0], sources[1], arch)
+    return compare_sources(sources[0], sources[1], arch, budget)
 
 
-def compare_sources(a: Source, b: Source, arch: str | None) -> Verdict:
-    """As `compare`, for sides already read."""
+def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | None = None) -> Verdict:
+    """As `compare`, for sides already read. Never raises for what a kernel says, only for our machinery."""
     modules = []
     for side, source in (("first", a), ("second", b)):
         try:
@@ -87,15 +90,35 @@ def compare_sources(a: Source, b: Source, arch: str | None) -> Verdict:
     cubins = _assemble(a, b, arch)
     if isinstance(cubins, Refused):
         return Unknown(reasons=(cubins.reason,))
+    try:
+        return _climb(modules[0], modules[1], cubins, arch, budget)
+    except _ODD as error:
+        # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
+        reason = f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
+        return _unread(a, b, arch, reason)
+
+
+_ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RecursionError, MemoryError)
+
+
+def _climb(a: Module, b: Module, cubins: _Cubins | str, arch: str | None, budget: Budget | None) -> Verdict:
+    """The rungs, one after the other."""
     numbering = Numbering()
-    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in modules)
+    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
     if isinstance(cubins, _Cubins) and cubins.same:
         notes = _as_notes(_all_differences(left, right, numbering, arch))
         return Equal(proof=_cubin_proof(cubins.a), differences=notes)
     if left.graph.whole == right.graph.whole:
-        return _same_graph(left, right, numbering, cubins, arch)
+        return _same_graph(left, right, numbering, cubins, arch, _GRAPH_PROOF)
+    ruled = _by_rules(a, b, cubins, arch)
+    if ruled is not None:
+        return ruled
+    searched = search(left.entry, right.entry, budget)
     found = tuple(_all_differences(left, right, numbering, arch))
-    return Unknown(reasons=_reasons(cubins, "The graphs differ."), differences=found)
+    if searched.witness is not None:
+        return Different(witness=searched.witness, differences=found, tested=searched.tested)
+    reasons = _reasons(cubins, "The graphs differ.", searched.reason)
+    return Unknown(reasons=reasons, differences=found, tested=searched.tested)
 
 
 def _entries_unlike(a: Module, b: Module) -> str | None:
@@ -154,7 +177,33 @@ def _cubin_proof(cubin: Cubin) -> Proof:
     )
 
 
-def _same_graph(a: Side, b: Side, numbering: Numbering, cubins: _Cubins | str, arch: str | None) -> Verdict:
+_GRAPH_PROOF = Proof(
+    rung="same graph",
+    text="Both sides compute the same graph: same operations on the same values, ordered alike in memory.",
+)
+
+
+def _by_rules(a: Module, b: Module, cubins: _Cubins | str, arch: str | None) -> Verdict | None:
+    """The graphs once more, rewritten as they are built: by exact rules, then by those over the reals."""
+    for rules in (EXACT, (*EXACT, *OVER_REALS)):
+        closure = Closure(rules)
+        numbering = Numbering(closure)
+        left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
+        if left.graph.whole != right.graph.whole:
+            continue
+        proof = Proof(
+            rung="named rules",
+            text="Both sides compute the same graph once rewritten by the rules named.",
+            rules=tuple(sorted(closure.used)),
+            over_reals=any(rule.over_reals for rule in closure.used.values()),
+        )
+        return _same_graph(left, right, numbering, cubins, arch, proof)
+    return None
+
+
+def _same_graph(
+    a: Side, b: Side, numbering: Numbering, cubins: _Cubins | str, arch: str | None, proof: Proof
+) -> Verdict:
     """The results are the same; what is promised to the compiler, or asked of it, may not be."""
     unsound = differences.more_promised(a, b, numbering)
     slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, arch)]
@@ -171,8 +220,7 @@ def _same_graph(a: Side, b: Side, numbering: Numbering, cubins: _Cubins | str, a
                 reasons=("Only speed can differ; how much was not measured.", cubins), differences=tuple(slow)
             )
         return Different(witness=_speed_witness(cubins), differences=tuple(slow))
-    text = "Both sides compute the same graph: same operations on the same values, ordered alike in memory."
-    return Equal(proof=Proof(rung="same graph", text=text), differences=tuple(_measured(cubins)))
+    return Equal(proof=proof, differences=tuple(_measured(cubins)))
 
 
 def _speed_witness(cubins: _Cubins) -> Witness:

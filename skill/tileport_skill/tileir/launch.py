@@ -11,10 +11,14 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Memory a pointer argument points to: its elements in storage order."""
+    """Memory a pointer argument points to: its elements in storage order, and the one pointed at.
+
+    Two arguments with the same `data` object point into the same memory.
+    """
 
     name: str
     data: Array
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

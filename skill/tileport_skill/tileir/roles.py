@@ -116,9 +116,10 @@ def _by_convention(entry: Entry, pointer: int) -> ArrayRole:
         count += 1
     rank = min(count // 2, 5)
     first = pointer + 1
+    counted = [op.result.type.size for op in walk(entry.body) if op.name == "iota" and isinstance(op.result.type, Tile)]
     return ArrayRole(
         pointer,
         [(first + d, None) for d in range(rank)],
         [(first + rank + d, None) for d in range(rank)],
-        [1] * rank,
+        [*[1] * (rank - 1), *[min(max(counted, default=1), 256)] * (rank > 0)],
     )

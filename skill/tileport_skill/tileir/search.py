@@ -14,6 +14,7 @@ from tileport_skill.tileir.interpret import Limits, TooLong, run
 from tileport_skill.tileir.launch import Outcome
 from tileport_skill.tileir.machine import Unsupported
 from tileport_skill.tileir.records import Entry
+from tileport_skill.tileir.replay import spell_recipe
 from tileport_skill.tileir.roles import roles_of
 from tileport_skill.tileir.verdicts import Witness
 
@@ -24,10 +25,10 @@ LIMITS = Limits(findings=1, blocks=8)
 class Budget:
     """When to give up."""
 
-    inputs: int = 12
+    inputs: int = 10
     """So many inputs on which the reference has a meaning."""
     attempts: int = 60
-    seconds: float = 4.0
+    seconds: float = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def search(a: Entry, b: Entry, budget: Budget | None = None) -> Searched:
         except (TooLong, TooLarge) as error:
             last = str(error)
             continue
-        witness = part(ours, theirs, str(recipe))
+        witness = part(ours, theirs, spell_recipe(recipe, least))
         if witness is not None:
             return Searched(witness=witness, tested=tested, reason="")
         tested += 1
@@ -87,7 +88,7 @@ def _learnt(outcome: Outcome, least: Least) -> bool:
 def _recipes(count: int) -> Iterator[Recipe]:
     """Seeds in turn through grids and styles."""
     for seed in range(count):
-        yield Recipe(seed, STYLES[seed % 3], GRIDS[seed % len(GRIDS)], seed % 4 == 3)
+        yield Recipe(seed, STYLES[seed % len(STYLES)], GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)], seed % 4 == 3)
 
 
 def part(ours: Outcome, theirs: Outcome, inputs: str) -> Witness | None:

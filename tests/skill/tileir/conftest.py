@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import cuda.tile as ct
 import pytest
@@ -76,3 +79,18 @@ def gemm() -> Callable[..., bytes]:
         return _export(kernels[name], (parameter, parameter, parameter), symbol, arch)
 
     return export
+
+
+@pytest.fixture(scope="session")
+def soak():
+    """The soak's modules by name: `soak("tileir_kernels")`."""
+
+    def load(name: str):
+        folder = Path(__file__).parents[2] / "soak"
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+            sys.modules[name] = module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        return sys.modules[name]
+
+    return load

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from tileport_skill.tileir.ladder import Equal, Unknown, compare
+from tileport_skill.tileir.assemble import disassemble
+from tileport_skill.tileir.ladder import Equal, Source, Unknown, compare, compare_sources
+from tileport_skill.tileir.search import Budget
 
 
 @pytest.mark.parametrize("arch", ["sm_90", "sm_100"])
@@ -36,3 +40,42 @@ def test_unreadable_input_is_unknown_and_names_the_side(gemm):
     verdict = compare(gemm("a_times_b"), b"not bytecode", "sm_90")
     assert isinstance(verdict, Unknown)
     assert "second input" in verdict.reasons[0]
+
+
+def test_padding_that_one_compiler_ignores_is_equal_with_a_note(soak):
+    """Another compiler version may tell the two apart, so the difference is not hushed up."""
+    mutants = soak("tileir_mutants")
+    bytecode = soak("tileir_kernels").exported("gemm")
+    lost = mutants.valid(disassemble(bytecode).replace("padding_value = zero, ", ""), True)
+    verdict = compare_sources(Source(text=disassemble(bytecode), bytecode=bytecode), lost, "sm_90")
+    assert isinstance(verdict, Equal)
+    assert verdict.proof.rung == "same cubin"
+    assert {"padding"} <= {difference.kind for difference in verdict.differences}
+    assert {difference.severity for difference in verdict.differences} == {"note"}
+
+
+def test_damaged_bytecode_gives_a_verdict_and_never_an_exception(gemm):
+    chance = random.Random(3)
+    good = gemm("a_times_b")
+    for _ in range(25):
+        bad = bytearray(good)
+        for _ in range(chance.choice([1, 2, 8])):
+            bad[chance.randrange(len(bad))] = chance.randrange(256)
+        verdict = compare(good, bytes(bad), None, Budget(seconds=0.2))
+        assert verdict.verdict in ("equal", "different", "unknown")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "entry @k() {\n  %x = constant <f32: 0.0> : tile<1099511627776xf32>\n  return\n}\n",
+        "entry @k(%a: tile<i32>) {\n  %r = reduce %a dim=7 identities=[] : tile<i32> -> tile<i32> \n"
+        "  (%x: tile<i32>, %y: tile<i32>) {\n  }\n  return\n}\n",
+        "entry @k(%a: tile<i32>) {\n  %r = extract %a[%a] : tile<i32> -> tile<8xi32>\n  continue %r : tile<8xi32>\n}\n",
+    ],
+)
+def test_text_no_verifier_would_pass_gives_a_verdict_and_never_an_exception(text):
+    other = text.replace("@k(", "@k(%more: tile<f32>, ").replace(", )", ")")
+    for a, b in ((text, text), (text, text.replace("return", "%z = iota : tile<4xi32>\n  return")), (text, other)):
+        verdict = compare_sources(Source(text=a), Source(text=b), None, Budget(seconds=0.2))
+        assert verdict.verdict in ("equal", "different", "unknown")

@@ -1,0 +1,215 @@
+"""Each rewrite rule by itself: what it makes equal, and that it is true, by proof or by running both sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import z3
+
+from tileport_skill.tileir.interpret import run
+from tileport_skill.tileir.ladder import Equal, Source, compare_sources
+from tileport_skill.tileir.launch import Buffer, Launch
+from tileport_skill.tileir.parse import parse
+from tileport_skill.tileir.rules import EXACT, OVER_REALS
+
+BITS = 32
+x, y = z3.BitVecs("x y", BITS)
+p = z3.Bool("p")
+
+
+@dataclass(frozen=True)
+class Case:
+    """`before` and `after` define `%r` from `%x`, `%y` (tiles of 8) and, for proofs, what they mean."""
+
+    element: str
+    before: str
+    after: str
+    proof: object = None
+    """An equation for z3; None where running both sides is the check."""
+
+
+TILE = {"i32": "tile<8xi32>", "f32": "tile<8xf32>", "f16": "tile<8xf16>"}
+
+
+def integer(before: str, after: str, proof: object = None) -> Case:
+    return Case("i32", before, after, proof)
+
+
+def constant(name: str, value: object, element: str = "i32") -> str:
+    return f"%{name} = constant <{element}: {value}> : {TILE[element]}\n"
+
+
+CASES = {
+    "reshape or broadcast twice": integer(
+        "%a = reshape %x : tile<8xi32> -> tile<2x4xi32>\n%b = reshape %a : tile<2x4xi32> -> tile<4x2xi32>\n"
+        "%r = reshape %b : tile<4x2xi32> -> tile<8xi32>",
+        "%r = addi %x, %n0 : tile<8xi32>",
+    ),
+    "reshaped constant": integer(
+        "%a = constant <i32: 7> : tile<i32>\n%b = reshape %a : tile<i32> -> tile<1xi32>\n"
+        "%c = broadcast %b : tile<1xi32> -> tile<8xi32>\n%r = addi %x, %c : tile<8xi32>",
+        constant("c", 7) + "%r = addi %x, %c : tile<8xi32>",
+    ),
+    "permute twice": integer(
+        "%a = reshape %x : tile<8xi32> -> tile<2x4x1xi32>\n"
+        "%b = permute %a [1, 2, 0] : tile<2x4x1xi32> -> tile<4x1x2xi32>\n"
+        "%c = permute %b [2, 1, 0] : tile<4x1x2xi32> -> tile<2x1x4xi32>\n"
+        "%r = reshape %c : tile<2x1x4xi32> -> tile<8xi32>",
+        "%a = reshape %x : tile<8xi32> -> tile<2x4x1xi32>\n"
+        "%b = permute %a [0, 2, 1] : tile<2x4x1xi32> -> tile<2x1x4xi32>\n"
+        "%r = reshape %b : tile<2x1x4xi32> -> tile<8xi32>",
+    ),
+    "x + 0": integer("%r = addi %x, %n0 : tile<8xi32>", "%r = ori %x, %n0 : tile<8xi32>", x + 0 == x | 0),
+    "x - 0": integer("%r = subi %x, %n0 : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x - 0 == x),
+    "x * 1": integer("%r = muli %n1, %x : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x * 1 == x),
+    "x / 1": integer("%r = divi %x, %n1 signed : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x / 1 == x),
+    "x | 0": integer("%r = ori %n0, %x : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x | 0 == x),
+    "x ^ 0": integer("%r = xori %x, %n0 : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x ^ 0 == x),
+    "x << 0": integer("%r = shli %x, %n0 : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x << 0 == x),
+    "x >> 0": integer(
+        "%r = shri %x, %n0 signed : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x >> 0 == x
+    ),
+    "x op x": integer(
+        "%a = andi %x, %x : tile<8xi32>\n%r = maxi %a, %x signed : tile<8xi32>",
+        "%r = addi %x, %n0 : tile<8xi32>",
+        z3.And(x & x == x, x | x == x),
+    ),
+    "x - c": integer(
+        constant("c", 5) + "%r = subi %x, %c : tile<8xi32>",
+        constant("c", -5) + "%r = addi %x, %c : tile<8xi32>",
+        x - y == x + -y,
+    ),
+    "constants": integer(
+        constant("a", 2147483647) + constant("b", 3) + "%c = muli %a, %b : tile<8xi32>\n%r = addi %x, %c : tile<8xi32>",
+        constant("c", 2147483645) + "%r = addi %x, %c : tile<8xi32>",
+    ),
+    "constants together": integer(
+        constant("c", 3) + constant("d", 4) + "%a = addi %x, %c : tile<8xi32>\n%r = addi %d, %a : tile<8xi32>",
+        constant("c", 7) + "%r = addi %x, %c : tile<8xi32>",
+        z3.And((x + 3) + 4 == x + 7, (x * 3) * 4 == x * 12),
+    ),
+    "a > b": integer(
+        "%c = cmpi greater_than %x, %y, unsigned : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %c, %x, %n1 : tile<8xi1>, tile<8xi32>",
+        "%c = cmpi less_than %y, %x, unsigned : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %c, %x, %n1 : tile<8xi1>, tile<8xi32>",
+        z3.And((x > y) == (y < x), (x >= y) == (y <= x), z3.UGT(x, y) == z3.ULT(y, x), (x == y) == (y == x)),
+    ),
+    "not": integer(
+        "%t = constant <i1: true> : tile<8xi1>\n"
+        "%a = cmpi less_than %x, %y, signed : tile<8xi32> -> tile<8xi1>\n%b = xori %a, %t : tile<8xi1>\n"
+        "%r = select %b, %x, %y : tile<8xi1>, tile<8xi32>",
+        "%b = cmpi greater_than_or_equal %x, %y, signed : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %b, %x, %y : tile<8xi1>, tile<8xi32>",
+        z3.And(z3.Not(x < y) == (x >= y), z3.Not(x > y) == (x <= y), z3.Not(x == y) == (x != y),
+               z3.Not(z3.ULT(x, y)) == z3.UGE(x, y), z3.Not(z3.Not(p)) == p),
+    ),
+    "select": integer(
+        "%t = constant <i1: true> : tile<8xi1>\n%a = trunci %x : tile<8xi32> -> tile<8xi1>\n"
+        "%b = xori %a, %t : tile<8xi1>\n%r = select %b, %x, %y : tile<8xi1>, tile<8xi32>",
+        "%a = trunci %x : tile<8xi32> -> tile<8xi1>\n%r = select %a, %y, %x : tile<8xi1>, tile<8xi32>",
+        z3.And(z3.If(z3.Not(p), x, y) == z3.If(p, y, x), z3.If(p, x, x) == x),
+    ),
+    "extend twice": integer(
+        "%a = trunci %x : tile<8xi32> -> tile<8xi8>\n%b = exti %a signed : tile<8xi8> -> tile<8xi16>\n"
+        "%r = exti %b signed : tile<8xi16> -> tile<8xi32>",
+        "%a = trunci %x : tile<8xi32> -> tile<8xi8>\n%r = exti %a signed : tile<8xi8> -> tile<8xi32>",
+        z3.And(
+            z3.SignExt(16, z3.SignExt(8, z3.Extract(7, 0, x))) == z3.SignExt(24, z3.Extract(7, 0, x)),
+            z3.ZeroExt(16, z3.ZeroExt(8, z3.Extract(7, 0, x))) == z3.ZeroExt(24, z3.Extract(7, 0, x)),
+        ),
+    ),
+    "x * 1.0": Case(
+        "f32",
+        constant("c", "1.000000e+00", "f32") + "%r = mulf %c, %x  : tile<8xf32>",
+        "%a = negf %x : tile<8xf32>\n%r = negf %a : tile<8xf32>",
+    ),
+    "-(-x)": Case(
+        "f32",
+        "%a = negf %x : tile<8xf32>\n%b = negf %a : tile<8xf32>\n%r = addf %b, %y  : tile<8xf32>",
+        "%r = addf %x, %y  : tile<8xf32>",
+    ),
+    "a - b": Case(
+        "f32",
+        "%r = subf %x, %y  : tile<8xf32>",
+        "%a = negf %y : tile<8xf32>\n%r = addf %a, %x  : tile<8xf32>",
+    ),
+    "exp by exp2": Case(
+        "f32",
+        "%r = exp %x  : tile<8xf32>",
+        constant("c", "1.44269502", "f32") + "%a = mulf %x, %c  : tile<8xf32>\n%r = exp2 %a : tile<8xf32>",
+    ),
+    "fused multiply-add": Case(
+        "f32",
+        "%r = fma %x, %y, %x  : tile<8xf32>",
+        "%a = mulf %x, %y  : tile<8xf32>\n%r = addf %a, %x  : tile<8xf32>",
+    ),
+}  # fmt: skip
+
+
+def kernel(case: Case, body: str) -> str:
+    tile = TILE[case.element]
+    pointer = f"ptr<{case.element}>"
+    numbers = "%n0 = constant <i32: 0> : tile<8xi32>\n%n1 = constant <i32: 1> : tile<8xi32>\n"
+    moves = ""
+    for name in "xyr":
+        moves += (
+            f"%{name}p = reshape %{name}0 : tile<{pointer}> -> tile<1x{pointer}>\n"
+            f"%{name}q = broadcast %{name}p : tile<1x{pointer}> -> tile<8x{pointer}>\n"
+            f"%{name}s = offset %{name}q, %at : tile<8x{pointer}>, tile<8xi32> -> tile<8x{pointer}>\n"
+        )
+    load = "".join(f"%{n}, %{n}t = load_ptr_tko weak %{n}s : tile<8x{pointer}> -> {tile}, token\n" for n in "xy")
+    arguments = ", ".join(f"%{name}0: tile<{pointer}>" for name in "xyr")
+    return (
+        f"entry @k({arguments}) {{\n%at = iota : tile<8xi32>\n{numbers}{moves}{load}{body}\n"
+        f"%done = store_ptr_tko weak %rs, %r : tile<8x{pointer}>, {tile} -> token\nreturn\n}}\n"
+    )
+
+
+def test_every_rule_has_a_case_and_every_case_a_rule():
+    assert {rule.name for rule in (*EXACT, *OVER_REALS)} == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_proves_its_case_and_says_so(name):
+    case = CASES[name]
+    sides = [Source(text=kernel(case, body)) for body in (case.before, case.after)]
+    verdict = compare_sources(sides[0], sides[1], None)
+    assert isinstance(verdict, Equal)
+    assert verdict.proof.rung == "named rules"
+    assert name in verdict.proof.rules
+    assert verdict.proof.over_reals == any(rule.name == name for rule in OVER_REALS)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.proof is not None])
+def test_an_integer_rule_is_proved_for_every_value(name):
+    solver = z3.Solver()
+    solver.set("timeout", 20_000)
+    solver.add(z3.Not(CASES[name].proof))
+    assert solver.check() == z3.unsat
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_sides_of_a_rule_give_the_same_results(name):
+    case = CASES[name]
+    numbers = np.random.default_rng(1)
+    for _ in range(50):
+        if case.element == "i32":
+            data = [numbers.integers(-(2**31), 2**31, 8).astype(np.int32) for _ in range(3)]
+        else:
+            data = [numbers.choice([0.0, -0.0, np.inf, -np.inf, 1e-40, 1.5, -3.25, 7e4], 8).astype(np.float32)
+                    for _ in range(3)]  # fmt: skip
+        results = []
+        for body in (case.before, case.after):
+            (entry,) = parse(kernel(case, body)).entries
+            buffers = tuple(Buffer(f"b{i}", each) for i, each in enumerate(data))
+            outcome = run(entry, Launch((1, 1, 1), buffers))
+            assert not outcome.findings
+            results.append(outcome.buffers[2].data)
+        if any(rule.name == name for rule in OVER_REALS):
+            assert np.allclose(*results, rtol=1e-5, equal_nan=True)
+        else:
+            assert np.array_equal(*results, equal_nan=case.element != "i32")
+            assert np.array_equal(*(np.signbit(r[~np.isnan(r)]) for r in results))
