@@ -17,38 +17,40 @@ pub mod silu_and_mul_module {
         value
     }
 
-    /// The lanes of `(row, column)` inside an array of `rows` by `columns`.
-    fn inside<const N: i32>(
-        row: i32,
-        column: Tile<i32, { [N] }>,
-        rows: i32,
-        columns: i32,
-    ) -> Tile<bool, { [N] }> {
+    /// Whether `row` is one of `rows`, in as many lanes as `like` has.
+    fn row_inside<const N: i32>(row: i32, rows: i32, _like: Tile<i32, { [N] }>) -> Tile<bool, { [N] }> {
         let row: Tile<u64, { [1] }> = widen_unsigned(row).reshape(const_shape![1]);
         let row: Tile<u64, { [N] }> = row.broadcast(const_shape![N]);
         let rows: Tile<u64, { [1] }> = widen_unsigned(rows).reshape(const_shape![1]);
         let rows: Tile<u64, { [N] }> = rows.broadcast(const_shape![N]);
-        let row_inside: Tile<bool, { [N] }> = cmpi(row, rows, predicate::LessThan);
-        let column: Tile<u64, { [N] }> = exti(column);
-        let columns: Tile<u64, { [1] }> = widen_unsigned(columns).reshape(const_shape![1]);
-        let columns: Tile<u64, { [N] }> = columns.broadcast(const_shape![N]);
-        let column_inside: Tile<bool, { [N] }> = cmpi(column, columns, predicate::LessThan);
-        row_inside & column_inside
+        cmpi(row, rows, predicate::LessThan)
     }
 
-    /// Addresses of `(row, column)` in a row-major array.
-    fn addresses<E: ElementType, const N: i32>(
-        base: *mut E,
-        row: i32,
-        column: Tile<i32, { [N] }>,
-        row_stride: i32,
-    ) -> PointerTile<*mut E, { [N] }> {
+    /// Where `row` begins, in as many lanes as `like` has.
+    fn row_offset<const N: i32>(row: i32, row_stride: i32, _like: Tile<i32, { [N] }>) -> Tile<i64, { [N] }> {
         let row: Tile<i64, { [1] }> = widen(row).reshape(const_shape![1]);
         let row: Tile<i64, { [N] }> = row.broadcast(const_shape![N]);
         let stride: Tile<i64, { [1] }> = widen(row_stride).reshape(const_shape![1]);
         let stride: Tile<i64, { [N] }> = stride.broadcast(const_shape![N]);
+        row * stride
+    }
+
+    /// Which of the `column`s are among `columns`.
+    fn column_inside<const N: i32>(column: Tile<i32, { [N] }>, columns: i32) -> Tile<bool, { [N] }> {
+        let column: Tile<u64, { [N] }> = exti(column);
+        let columns: Tile<u64, { [1] }> = widen_unsigned(columns).reshape(const_shape![1]);
+        let columns: Tile<u64, { [N] }> = columns.broadcast(const_shape![N]);
+        cmpi(column, columns, predicate::LessThan)
+    }
+
+    /// Addresses of `column`s of the row that begins at `row_offset`.
+    fn addresses<E: ElementType, const N: i32>(
+        base: *mut E,
+        row_offset: Tile<i64, { [N] }>,
+        column: Tile<i32, { [N] }>,
+    ) -> PointerTile<*mut E, { [N] }> {
         let column: Tile<i64, { [N] }> = exti(column);
-        let offset: Tile<i64, { [N] }> = row * stride + column;
+        let offset: Tile<i64, { [N] }> = row_offset + column;
         let base: PointerTile<*mut E, { [] }> = pointer_to_tile(base);
         let base: PointerTile<*mut E, { [1] }> = base.reshape(const_shape![1]);
         let base: PointerTile<*mut E, { [N] }> = base.broadcast(const_shape![N]);
@@ -57,7 +59,7 @@ pub mod silu_and_mul_module {
 
     /// One block per row. The parameters are the reference's own: each array with its sizes and strides.
     ///
-    /// Lanes outside the row read nothing and write nothing, so what they hold does not matter.
+    /// Lanes outside an array read zero and write nothing.
     ///
     /// # Safety
     /// `input` and `output` point to arrays of the given sizes and strides, and do not overlap.
@@ -78,36 +80,49 @@ pub mod silu_and_mul_module {
         output_row_stride: i32,
         _output_column_stride: i32,
     ) {
+        // Sizes and strides of a tensor are never negative; the reference says so too.
+        let input_rows: i32 = unsafe { assume_bounds_lower::<_, 0>(input_rows) };
+        let input_columns: i32 = unsafe { assume_bounds_lower::<_, 0>(input_columns) };
+        let input_row_stride: i32 = unsafe { assume_bounds_lower::<_, 0>(input_row_stride) };
+        let output_rows: i32 = unsafe { assume_bounds_lower::<_, 0>(output_rows) };
+        let output_columns: i32 = unsafe { assume_bounds_lower::<_, 0>(output_columns) };
+        let output_row_stride: i32 = unsafe { assume_bounds_lower::<_, 0>(output_row_stride) };
         let row: i32 = get_tile_block_id().0;
+        // 0.2.0 has no scalar of type E but one read out of a tile.
+        let padding: Tile<E, { [1] }> = constant(E::ZERO, const_shape![1]);
+        let padding: Tile<E, { [] }> = reduce_sum(padding, 0i32);
+        let padding: E = tile_to_scalar(padding);
         let column: Tile<i32, { [TILE_SIZE] }> = iota(const_shape![TILE_SIZE]);
         let hidden: Tile<i32, { [TILE_SIZE] }> =
             broadcast_scalar(TOTAL_HIDDEN_SIZE, const_shape![TILE_SIZE]);
         let gate_column: Tile<i32, { [TILE_SIZE] }> = column;
         let value_column: Tile<i32, { [TILE_SIZE] }> = column + hidden;
 
-        let gate_inside: Tile<bool, { [TILE_SIZE] }> =
-            inside(row, gate_column, input_rows, input_columns);
-        let gate_at: PointerTile<*mut E, { [TILE_SIZE] }> =
-            addresses(input, row, gate_column, input_row_stride);
+        let gate_row_inside: Tile<bool, { [TILE_SIZE] }> = row_inside(row, input_rows, gate_column);
+        let gate_row: Tile<i64, { [TILE_SIZE] }> = row_offset(row, input_row_stride, gate_column);
+        let gate_column_inside: Tile<bool, { [TILE_SIZE] }> = column_inside(gate_column, input_columns);
+        let gate_inside: Tile<bool, { [TILE_SIZE] }> = gate_row_inside & gate_column_inside;
+        let gate_at: PointerTile<*mut E, { [TILE_SIZE] }> = addresses(input, gate_row, gate_column);
         let (gate, _gate_read): (Tile<E, { [TILE_SIZE] }>, Token) = load_ptr_tko(
             gate_at,
             ordering::Weak,
             None::<scope::TileBlock>,
             Some(gate_inside),
-            None::<E>,
+            Some(padding),
             None::<Token>,
             Latency::<0>,
         );
-        let value_inside: Tile<bool, { [TILE_SIZE] }> =
-            inside(row, value_column, input_rows, input_columns);
-        let value_at: PointerTile<*mut E, { [TILE_SIZE] }> =
-            addresses(input, row, value_column, input_row_stride);
+        let value_row_inside: Tile<bool, { [TILE_SIZE] }> = row_inside(row, input_rows, value_column);
+        let value_row: Tile<i64, { [TILE_SIZE] }> = row_offset(row, input_row_stride, value_column);
+        let value_column_inside: Tile<bool, { [TILE_SIZE] }> = column_inside(value_column, input_columns);
+        let value_inside: Tile<bool, { [TILE_SIZE] }> = value_row_inside & value_column_inside;
+        let value_at: PointerTile<*mut E, { [TILE_SIZE] }> = addresses(input, value_row, value_column);
         let (value, _value_read): (Tile<E, { [TILE_SIZE] }>, Token) = load_ptr_tko(
             value_at,
             ordering::Weak,
             None::<scope::TileBlock>,
             Some(value_inside),
-            None::<E>,
+            Some(padding),
             None::<Token>,
             Latency::<0>,
         );
@@ -125,10 +140,11 @@ pub mod silu_and_mul_module {
         let result: Tile<f32, { [TILE_SIZE] }> = gate * sigmoid * value;
         let result: Tile<E, { [TILE_SIZE] }> = convert_tile(result);
 
-        let output_inside: Tile<bool, { [TILE_SIZE] }> =
-            inside(row, column, output_rows, output_columns);
-        let output_at: PointerTile<*mut E, { [TILE_SIZE] }> =
-            addresses(output, row, column, output_row_stride);
+        let output_row_inside: Tile<bool, { [TILE_SIZE] }> = row_inside(row, output_rows, column);
+        let output_row: Tile<i64, { [TILE_SIZE] }> = row_offset(row, output_row_stride, column);
+        let output_column_inside: Tile<bool, { [TILE_SIZE] }> = column_inside(column, output_columns);
+        let output_inside: Tile<bool, { [TILE_SIZE] }> = output_row_inside & output_column_inside;
+        let output_at: PointerTile<*mut E, { [TILE_SIZE] }> = addresses(output, output_row, column);
         let _written: Token = store_ptr_tko(
             output_at,
             result,
