@@ -18,6 +18,7 @@ from tileport_skill.emit.pairing import paired
 from tileport_skill.emit.program import Emitted, Emitter
 from tileport_skill.emit.symbol import rename_entry
 from tileport_skill.errors import RequestError
+from tileport_skill.launch_shapes import shapes_of
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.ladder import compare
@@ -176,19 +177,21 @@ def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
 def _rows(captured: Capture, sides: list[_Sides]) -> list[Row]:
     forward = {launch.kernel for launch in captured.launches if not launch.backward}
     with ThreadPoolExecutor(WORKERS) as pool:
-        verdicts = list(pool.map(lambda side: _verdict(side, captured.arch), sides))
+        verdicts = list(pool.map(lambda side: _verdict(side, captured), sides))
     return [
         _row(side, captured.arch, verdict, side.refused or side.specialisation.kernel not in forward)
         for side, verdict in zip(sides, verdicts, strict=True)
     ]
 
 
-def _verdict(side: _Sides, arch: str) -> Verdict:
+def _verdict(side: _Sides, captured: Capture) -> Verdict:
     if side.bytecode is None:
         return Unknown(reasons=(side.reason,))
     if side.launch.port_ir is None:
         return Unknown(reasons=(f"cuTile refused the reference: {side.specialisation.refused}",))
-    return compare(read_bytecode(side.launch.port_ir.sha256), side.bytecode, arch)
+    reference = read_bytecode(side.launch.port_ir.sha256)
+    launches = shapes_of(side.specialisation, captured.launches)
+    return compare(reference, side.bytecode, captured.arch, launches=launches)
 
 
 def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:

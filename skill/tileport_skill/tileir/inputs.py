@@ -9,7 +9,7 @@ import numpy as np
 
 from tileport_skill.tileir.elements import STORAGE, Array
 from tileport_skill.tileir.facts import Fact, constant_has
-from tileport_skill.tileir.launch import Buffer, Grid, Launch
+from tileport_skill.tileir.launch import ArrayShape, Buffer, Grid, Launch, LaunchShape
 from tileport_skill.tileir.machine import Unsupported
 from tileport_skill.tileir.records import Entry
 from tileport_skill.tileir.roles import ArrayRole, Roles
@@ -17,6 +17,8 @@ from tileport_skill.tileir.types import Pointer, Tile
 
 GRIDS: tuple[Grid, ...] = ((2, 1, 1), (1, 1, 1), (2, 2, 1), (1, 2, 1), (2, 1, 2))
 LARGEST_ARRAY = 1 << 22
+LARGEST_LAUNCH = 1 << 22
+"""Elements of all arrays of a launch of known shape; one with more is not run."""
 
 STYLES = ("grid", "random", "special", "lonely", "tiny")
 """`grid`: multiples of 1/4, whose sums are exact. `special`: both zeros, infinities, NaN, denormals.
@@ -69,6 +71,39 @@ def make_launch(entry: Entry, roles: Roles, recipe: Recipe, least: Least) -> Lau
         else:
             arguments.append(_scalar(type_.element, roles.facts.get(place, []), chance))
     return Launch(recipe.grid, tuple(arguments))
+
+
+def fill_launch(entry: Entry, shape: LaunchShape, seed: int, style: str) -> Launch:
+    """A launch of known shape, with contents of the seed and style given.
+
+    An array stands for its pointer, its sizes and its strides, in cuTile's order.
+    """
+    numbers = np.random.default_rng(seed)
+    ends: dict[int, int] = {}
+    for given in shape.arguments:
+        if isinstance(given, ArrayShape):
+            ends[given.storage] = max(ends.get(given.storage, 1), given.end)
+    if sum(ends.values()) > LARGEST_LAUNCH:
+        raise TooLarge(f"the arrays hold {sum(ends.values())} elements")
+    buffers: dict[tuple[int, str], Array] = {}
+    arguments: list[Buffer | int | float] = []
+    for given in shape.arguments:
+        if not isinstance(given, ArrayShape):
+            arguments.append(given)
+            continue
+        if len(arguments) >= len(entry.arguments):
+            break
+        type_ = entry.arguments[len(arguments)].type
+        if not isinstance(type_, Tile) or not isinstance(type_.element, Pointer):
+            raise Unsupported("a launch whose arguments are not the kernel's")
+        key = (given.storage, type_.element.to)
+        if key not in buffers:
+            buffers[key] = _values(type_.element.to, ends[given.storage], style, numbers)
+        name = entry.arguments[len(arguments)].name
+        arguments += [Buffer(name, buffers[key], given.offset), *given.shape, *given.strides]
+    if len(arguments) != len(entry.arguments) or len(buffers) != len(ends):
+        raise Unsupported("a launch whose arguments are not the kernel's")
+    return Launch(shape.grid, tuple(arguments))
 
 
 @dataclass(frozen=True, slots=True)

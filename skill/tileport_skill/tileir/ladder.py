@@ -6,6 +6,7 @@ or says `Unknown`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tileport_skill.errors import RequestError
@@ -14,6 +15,7 @@ from tileport_skill.tileir.assemble import Cubin, Refused, assemble, disassemble
 from tileport_skill.tileir.cubin import instruction_count, remarks
 from tileport_skill.tileir.differences import Side
 from tileport_skill.tileir.graph import build
+from tileport_skill.tileir.launch import LaunchShape
 from tileport_skill.tileir.numbering import Numbering
 from tileport_skill.tileir.parse import ParseError, parse
 from tileport_skill.tileir.promise_witness import promise_witness
@@ -61,11 +63,18 @@ def read_source(content: bytes) -> Source:
     return Source(text=text, bytecode=content)
 
 
-def compare(a: bytes, b: bytes, arch: str | None, budget: Budget | None = None) -> Verdict:
+def compare(
+    a: bytes,
+    b: bytes,
+    arch: str | None,
+    budget: Budget | None = None,
+    launches: Sequence[LaunchShape] = (),
+) -> Verdict:
     """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
-    `budget` bounds the last rung, which alone can take more than a second.
+    `budget` bounds the last rung, which alone can take more than a second; with `launches` it tries only those,
+    so that a port is not called different for an input no host makes.
     """
     sources = []
     for side, bytecode in (("first", a), ("second", b)):
@@ -73,10 +82,16 @@ def compare(a: bytes, b: bytes, arch: str | None, budget: Budget | None = None) 
             sources.append(read_source(bytecode))
         except RequestError as error:
             return Unknown(reasons=(f"The {side} input is {error}",))
-    return compare_sources(sources[0], sources[1], arch, budget)
+    return compare_sources(sources[0], sources[1], arch, budget, launches)
 
 
-def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | None = None) -> Verdict:
+def compare_sources(
+    a: Source,
+    b: Source,
+    arch: str | None,
+    budget: Budget | None = None,
+    launches: Sequence[LaunchShape] = (),
+) -> Verdict:
     """As `compare`, for sides already read. Never raises for what a kernel says, only for our machinery."""
     modules = []
     for side, source in (("first", a), ("second", b)):
@@ -91,7 +106,7 @@ def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | Non
     if isinstance(cubins, Refused):
         return Unknown(reasons=(cubins.reason,))
     try:
-        return _climb(modules[0], modules[1], cubins, arch, budget)
+        return _climb(modules[0], modules[1], cubins, arch, budget, launches)
     except _ODD as error:
         # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
         reason = f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
@@ -101,7 +116,14 @@ def compare_sources(a: Source, b: Source, arch: str | None, budget: Budget | Non
 _ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RecursionError, MemoryError)
 
 
-def _climb(a: Module, b: Module, cubins: _Cubins | str, arch: str | None, budget: Budget | None) -> Verdict:
+def _climb(
+    a: Module,
+    b: Module,
+    cubins: _Cubins | str,
+    arch: str | None,
+    budget: Budget | None,
+    launches: Sequence[LaunchShape],
+) -> Verdict:
     """The rungs, one after the other."""
     numbering = Numbering()
     left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
@@ -113,7 +135,7 @@ def _climb(a: Module, b: Module, cubins: _Cubins | str, arch: str | None, budget
     ruled = _by_rules(a, b, cubins, arch)
     if ruled is not None:
         return ruled
-    searched = search(left.entry, right.entry, budget)
+    searched = search(left.entry, right.entry, budget, launches)
     found = tuple(_all_differences(left, right, numbering, arch))
     if searched.witness is not None:
         return Different(witness=searched.witness, differences=found, tested=searched.tested)

@@ -29,6 +29,36 @@ class Launch:
     arguments: tuple[Buffer | int | float, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayShape:
+    """An array argument as a host passed it; strides and offset in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    storage: int = 0
+    """Arguments of one number lie in one buffer."""
+    offset: int = 0
+
+    @property
+    def end(self) -> int:
+        """One more than the last element's place in its buffer."""
+        if 0 in self.shape:
+            return self.offset
+        return self.offset + 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+
+    def __str__(self) -> str:
+        dims, steps = "x".join(map(str, self.shape)), ",".join(map(str, self.strides))
+        return f"[{dims}:{steps}@{self.storage}+{self.offset}]"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """A launch some host makes, without the contents of its arrays. Constants of the kernel are no arguments."""
+
+    grid: Grid
+    arguments: tuple[ArrayShape | int | float, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something the kernel must not do, where it did it."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tileport_skill.tileir.elements import Array, bits_of
-from tileport_skill.tileir.inputs import GRIDS, STYLES, Least, Recipe, TooLarge, make_launch
+from tileport_skill.tileir.inputs import GRIDS, STYLES, Least, Recipe, TooLarge, fill_launch, make_launch
 from tileport_skill.tileir.interpret import Limits, TooLong, run
-from tileport_skill.tileir.launch import Outcome
+from tileport_skill.tileir.launch import Launch, LaunchShape, Outcome
 from tileport_skill.tileir.machine import Unsupported
 from tileport_skill.tileir.records import Entry
-from tileport_skill.tileir.replay import spell_recipe
-from tileport_skill.tileir.roles import roles_of
+from tileport_skill.tileir.replay import spell_recipe, spell_shape
+from tileport_skill.tileir.roles import Roles, roles_of
 from tileport_skill.tileir.verdicts import Witness
 
 LIMITS = Limits(findings=1, blocks=8)
@@ -42,22 +43,21 @@ class Searched:
     """Why there is no witness."""
 
 
-def search(a: Entry, b: Entry, budget: Budget | None = None) -> Searched:
-    """Looks for an input that the reference `a` gives a meaning and `b` another."""
+def search(a: Entry, b: Entry, budget: Budget | None = None, launches: Sequence[LaunchShape] = ()) -> Searched:
+    """Looks for an input that the reference `a` gives a meaning and `b` another.
+
+    With `launches`, only those are tried, for what no host launches says nothing of a port. Without, sizes are
+    chosen by how the kernel uses its arguments.
+    """
     budget = budget or Budget()
-    roles = roles_of(a)
     until = time.monotonic() + budget.seconds
     tested, last = 0, "no input was tried"
-    for recipe in _recipes(budget.attempts):
+    tries = _known(a, launches, budget) if launches else _chosen(a, budget, until)
+    for attempt in tries:
         if tested >= budget.inputs or time.monotonic() > until:
             break
-        least: Least = {}
         try:
-            launch = make_launch(a, roles, recipe, least)
-            ours = run(a, launch, LIMITS)
-            while ours.findings and _learnt(ours, least) and time.monotonic() < until:
-                launch = make_launch(a, roles, recipe, least)
-                ours = run(a, launch, LIMITS)
+            words, launch, ours = attempt()
             if ours.findings:
                 found = ours.findings[0]
                 last = f"the reference has no meaning there: {found.text} (line {found.line})"
@@ -68,12 +68,47 @@ def search(a: Entry, b: Entry, budget: Budget | None = None) -> Searched:
         except (TooLong, TooLarge) as error:
             last = str(error)
             continue
-        witness = part(ours, theirs, spell_recipe(recipe, least))
+        witness = part(ours, theirs, words)
         if witness is not None:
             return Searched(witness=witness, tested=tested, reason="")
         tested += 1
     reason = f"{tested} inputs gave the same results." if tested else f"No input could be run: {last}."
     return Searched(witness=None, tested=tested, reason=reason)
+
+
+Attempt = Callable[[], tuple[str, Launch, Outcome]]
+"""Makes an input and runs the reference on it: the input in words, itself, what came of it."""
+
+
+def _known(a: Entry, launches: Sequence[LaunchShape], budget: Budget) -> Iterator[Attempt]:
+    """The launches in turn, each time with other contents."""
+    for seed in range(budget.attempts):
+        yield functools.partial(_run_known, a, launches[seed % len(launches)], seed, STYLES[seed % len(STYLES)])
+
+
+def _run_known(a: Entry, shape: LaunchShape, seed: int, style: str) -> tuple[str, Launch, Outcome]:
+    launch = fill_launch(a, shape, seed, style)
+    return spell_shape(shape, seed, style), launch, run(a, launch, LIMITS)
+
+
+def _chosen(a: Entry, budget: Budget, until: float) -> Iterator[Attempt]:
+    """Sizes of our own choice, through grids and styles."""
+    roles = roles_of(a)
+    for seed in range(budget.attempts):
+        grid = GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)]
+        recipe = Recipe(seed, STYLES[seed % len(STYLES)], grid, seed % 4 == 3)
+        yield functools.partial(_run_chosen, a, roles, recipe, until)
+
+
+def _run_chosen(a: Entry, roles: Roles, recipe: Recipe, until: float) -> tuple[str, Launch, Outcome]:
+    """Lets arrays grow as long as the reference asks for it by going outside."""
+    least: Least = {}
+    launch = make_launch(a, roles, recipe, least)
+    ours = run(a, launch, LIMITS)
+    while ours.findings and _learnt(ours, least) and time.monotonic() < until:
+        launch = make_launch(a, roles, recipe, least)
+        ours = run(a, launch, LIMITS)
+    return spell_recipe(recipe, least), launch, ours
 
 
 def _learnt(outcome: Outcome, least: Least) -> bool:
@@ -83,12 +118,6 @@ def _learnt(outcome: Outcome, least: Least) -> bool:
         return False
     least[needs[:2]] = needs[2]
     return len(least) <= 8
-
-
-def _recipes(count: int) -> Iterator[Recipe]:
-    """Seeds in turn through grids and styles."""
-    for seed in range(count):
-        yield Recipe(seed, STYLES[seed % len(STYLES)], GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)], seed % 4 == 3)
 
 
 def part(ours: Outcome, theirs: Outcome, inputs: str) -> Witness | None:
