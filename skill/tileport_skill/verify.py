@@ -12,10 +12,11 @@ from typing import ClassVar
 from tileport_skill.capture.cache import read_bytecode
 from tileport_skill.capture.records import Array, Capture, Hints, Launch, PortRecording, Specialisation
 from tileport_skill.capture.session import capture, record_port
-from tileport_skill.emit.entries import KernelModule, Problem
-from tileport_skill.emit.mapping import Request, Unmapped, choose_entry, request_for
+from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.pairing import paired
 from tileport_skill.emit.program import Emitted, Emitter
+from tileport_skill.emit.requests import requests_for
+from tileport_skill.emit.rules import explained
 from tileport_skill.emit.symbol import rename_entry
 from tileport_skill.errors import RequestError
 from tileport_skill.launch_shapes import shapes_of
@@ -108,47 +109,25 @@ class _Sides:
 def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
     modules = emitter.describe(kernel)
     if isinstance(modules, Problem):
-        raise RequestError(f"{kernel.name} cannot be read: {modules}")
-    asked = _requests(captured, modules)
-    answers = iter(emitter.emit(kernel, [request for _, request, _, _ in asked if request is not None]))
+        raise RequestError(f"{kernel.name} cannot be read: {explained(modules)}")
+    asked = requests_for(captured, modules)
+    answers = iter(emitter.emit(kernel, [one.request for one in asked if one.request is not None]))
     known = {s.id: s for s in captured.specialisations}
     sides = []
-    for launch, request, reason, count in asked:
-        answer = next(answers) if request is not None else Emitted(bytecode=None, problem=None)
+    for one in asked:
+        answer = next(answers) if one.request is not None else Emitted(bytecode=None, problem=None)
+        problem = answer.problem
         sides.append(
             _Sides(
-                launch=launch,
-                specialisation=known[launch.specialisation],
-                entry=None if request is None else request.entry,
+                launch=one.launch,
+                specialisation=known[one.launch.specialisation],
+                entry=None if one.request is None else one.request.entry,
                 bytecode=answer.bytecode,
-                reason=reason if answer.problem is None else f"the port's kernel does not compile: {answer.problem}",
-                count=count,
+                reason=f"the port's kernel does not compile: {explained(problem)}" if problem else one.reason,
+                count=one.count,
             )
         )
     return sides
-
-
-def _requests(captured: Capture, modules: tuple[KernelModule, ...]) -> list[tuple[Launch, Request | None, str, int]]:
-    """What to emit: launches that compile to the same on both sides are asked for once, with their number."""
-    known = {s.id: s for s in captured.specialisations}
-    entries = [(module, entry) for module in modules for entry in module.entries]
-    found: dict[object, tuple[Launch, Request | None, str, int]] = {}
-    for launch in captured.launches:
-        specialisation = known[launch.specialisation]
-        request, reason = None, ""
-        try:
-            module, entry = choose_entry(entries, launch, specialisation)
-            request = request_for(entry, launch, specialisation, captured.arch, captured.symbol)
-            request = dataclasses.replace(request, module=module.name)
-        except Unmapped as unmapped:
-            reason = str(unmapped)
-        key = (specialisation.id, request)
-        if key in found:
-            launch, count = found[key][0], found[key][3]
-        else:
-            count = 0
-        found[key] = (launch, request, reason, count + 1)
-    return list(found.values())
 
 
 def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:

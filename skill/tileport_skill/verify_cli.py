@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections import Counter
@@ -15,9 +14,8 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
-from tileport_skill.capture.cache import cache_folder
-from tileport_skill.emit.program import Emitter, build_emitter
-from tileport_skill.emit.tools import cargo_program, cuda_folder
+from tileport_skill.emit.cli import built_emitter
+from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tileir.verdicts import Equal
 from tileport_skill.verify import Row, exit_status, verify
@@ -58,13 +56,6 @@ def verify_command(
     else:
         _print(rows)
     raise typer.Exit(exit_status(rows))
-
-
-def built_emitter() -> Path:
-    """The one that `TILEPORT_EMITTER` names, or the one in the cache, built now if it is not there yet."""
-    if os.environ.get("TILEPORT_EMITTER"):
-        return Path(os.environ["TILEPORT_EMITTER"])
-    return build_emitter(cache_folder(), cargo=cargo_program(), cuda=cuda_folder(), environment=dict(os.environ))
 
 
 def _print(rows: tuple[Row, ...]) -> None:

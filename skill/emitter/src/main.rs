@@ -3,9 +3,11 @@
 //! `tileport-emitter describe KERNEL.RS` prints what the file's entries take, as one JSON document.
 //! `tileport-emitter emit KERNEL.RS < requests.jsonl` compiles one request a line and prints one answer a line, in
 //! order, each written out before the next begins: who reads them knows which request hung.
+//! `tileport-emitter facts < arrays.jsonl` prints what the launcher derives from each array; tests hold ours to it.
 
 mod describe;
 mod emit;
+mod facts;
 mod problem;
 mod source;
 
@@ -24,12 +26,13 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["describe", file] => describe(Path::new(file)),
         ["emit", file] => emit(Path::new(file)),
+        ["facts"] => facts(),
         ["--version"] => {
             println!("tileport-emitter {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
         _ => {
-            eprintln!("usage: tileport-emitter describe|emit KERNEL.RS");
+            eprintln!("usage: tileport-emitter describe|emit KERNEL.RS, or tileport-emitter facts");
             return ExitCode::from(USAGE);
         }
     };
@@ -58,6 +61,13 @@ fn emit(file: &Path) -> Result<(), Problem> {
         let answer = emitter.answer(&line);
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}").and_then(|()| out.flush()).map_err(Problem::from_error)?;
+    }
+    Ok(())
+}
+
+fn facts() -> Result<(), Problem> {
+    for line in std::io::stdin().lock().lines() {
+        println!("{}", facts::derived(&line.map_err(Problem::from_error)?)?);
     }
     Ok(())
 }

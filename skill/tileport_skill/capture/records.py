@@ -168,6 +168,8 @@ class Test:
     """The line that raised, in the checkout's own files where there is one."""
     scalar_reads: tuple[str, ...] = ()
     """Lines that read a value of a fake tensor and got a neutral one."""
+    tolerances: tuple[tuple[float | None, float | None], ...] = ()
+    """Relative and absolute, as the test states them to its base class."""
     __pydantic_config__: ClassVar = FORBID
 
 

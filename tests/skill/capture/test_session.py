@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from tests.skill.capture.conftest import CHECKOUT, Run, launches_of
+
 from tileport_skill.capture.cache import read_bytecode
 from tileport_skill.capture.records import Array, Capture, Constant, Scalar, TensorArgument, Test
 from tileport_skill.capture.session import capture
@@ -30,7 +30,7 @@ def test_a_launch_names_its_kernel_grid_arguments_and_hints(captured: Capture) -
     *tuned, launch = launches_of(captured, "test_op[cutile-dtype1-size0]")
     known = {s.id: s for s in captured.specialisations}
     assert (launch.kernel, launch.grid, launch.purpose) == ("_scale_kernel", (8,), "launch")
-    x, y, factor, tile = launch.arguments
+    x, y, _, _ = launch.arguments
     assert isinstance(x, TensorArgument)
     assert isinstance(y, TensorArgument)
     assert (x.dtype, x.shape, x.strides, x.offset) == ("bfloat16", (1024,), (1,), 0)
@@ -131,7 +131,7 @@ def test_a_test_that_hangs_is_ended_and_said_so(run: Run) -> None:
 def test_a_checkout_that_does_not_import_is_a_clear_error(tmp_path: Path) -> None:
     root = tmp_path / "checkout"
     shutil.copytree(CHECKOUT, root)
-    (root / "tilegym" / "ops" / "cutile" / "scale.py").write_text("import cuda.tile as ct\nraise ValueError('broken')\n")
+    (root / "tilegym" / "ops" / "cutile" / "scale.py").write_text("raise ValueError('broken')\n")
     scale = next(o for o in read_operators(open_checkout(CHECKOUT)) if o.name == "scale")
     with pytest.raises(RequestError, match="ValueError: broken"):
         capture(open_checkout(root), [scale], ["sm_90"], tmp_path / "out")

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 HELPERS = "tests.common"
+stated: list[tuple[float | None, float | None]] = []
+"""Tolerances the running test gave, relative and absolute; cleared between tests."""
 
 
 def install() -> None:
@@ -41,8 +43,11 @@ def _correctness(wrapper: Any) -> Callable[..., None]:
         extra_ref_kwargs: dict[str, Any] | None = None,
         gradient: Any = None,
         multiple_outputs: bool = False,
+        rtol: float | None = None,
+        atol: float | None = None,
         **_options: Any,
     ) -> None:
+        stated.append((rtol, atol))
         result = test_fn(**_unwrapped(kwargs, wrapper), **(extra_test_kwargs or {}))
         output = result[0] if isinstance(result, (tuple, list)) else result
         if multiple_outputs or not isinstance(output, torch.Tensor) or not output.requires_grad:

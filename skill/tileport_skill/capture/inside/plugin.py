@@ -74,8 +74,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     RECORDER.start(item.nodeid)
     PORT.start(item.nodeid)
     tensors.reads.clear()
+    checks.stated.clear()
     values.forget_all()
-    with FakeTensorMode(allow_non_fake_inputs=True), values.Values():
+    with FakeTensorMode(allow_non_fake_inputs=True), values.Values():  # type: ignore[no-untyped-call]
         yield
 
 
@@ -108,6 +109,7 @@ def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) ->
         reason=reason,
         where=where,
         scalar_reads=tuple(dict.fromkeys(tensors.reads)),
+        tolerances=tuple(dict.fromkeys(checks.stated)),
     )
 
 

@@ -24,22 +24,26 @@ UNMADE = ("empty", "new_empty")
 """Operations whose result holds no value yet; `empty_like` and `empty_strided` are among them by their beginning."""
 
 
-class Values(TorchDispatchMode):
+class Values(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Entered inside the fake mode, so that it sees each operation first."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        known = _computed(func, args, kwargs)
         try:
             out = func(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
+            known = _computed(func, args, kwargs)
             if known is None:
                 raise
             if not isinstance(known, torch.Tensor):
                 return known
             out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
-        if known is not None:
             _attach(out, known)
+            return out
+        if _small_integers(out):
+            known = _computed(func, args, kwargs)
+            if known is not None:
+                _attach(out, known)
         return out
 
 
@@ -77,7 +81,7 @@ def install() -> None:
         known = value_of(self) if isinstance(self, FakeTensor) else None
         return tolist(self if known is None else known)
 
-    torch.Tensor.tolist = listed  # type: ignore[method-assign]
+    torch.Tensor.tolist = listed  # type: ignore[method-assign,assignment]
 
 
 def _computed(func: Any, args: Any, kwargs: Any) -> Any:
@@ -88,7 +92,7 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
         for tensor in tensors[:1] if func._schema.is_mutable else ():
             forget(tensor)
         return None
-    if not tensors and (func.__name__.startswith(UNMADE) or kwargs.get("dtype") not in EXACT):
+    if func.__name__.startswith(UNMADE):
         return None
     on_cpu = tree_map_only(torch.Tensor, value_of, (args, kwargs))
     args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), on_cpu)
@@ -105,6 +109,12 @@ def _attach(out: Any, known: Any) -> None:
     for tensor, value in zip(outs, values, strict=False):
         if isinstance(tensor, FakeTensor) and isinstance(value, torch.Tensor) and _followed(value):
             tensor.tileport_value = value  # type: ignore[attr-defined]
+
+
+def _small_integers(out: Any) -> bool:
+    """Whether the result is worth following: computing a large one would cost what fake tensors save."""
+    tensors = [leaf for leaf in tree_flatten(out)[0] if isinstance(leaf, torch.Tensor)]
+    return bool(tensors) and all(tensor.dtype in EXACT and tensor.numel() <= LARGEST for tensor in tensors)
 
 
 def _followed(value: torch.Tensor) -> bool:

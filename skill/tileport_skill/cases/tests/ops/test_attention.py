@@ -8,6 +8,7 @@ import pytest
 import tilegym
 import torch
 from tilegym.backend import is_backend_available, set_backend
+from tilegym.ops.attn_interface import fmha_interface
 
 from tests import common
 
@@ -46,11 +47,7 @@ class Test_Attention(common.PyTestCase):
         set_backend(backend)
         q, k, v = (torch.randn((1, 2, 128, 64), device="cuda", dtype=dtype, requires_grad=True) for _ in range(3))
         self.assertCorrectness(
-            lambda q, k, v: (
-                tilegym.ops.fmha_backward(q, k, v, is_causal=True)
-                if hasattr(tilegym.ops, "fmha_backward")
-                else tilegym.ops.fmha(q, k, v, is_causal=True)
-            ),
+            lambda q, k, v: fmha_interface(q, k, v, is_causal=True, has_backward=True),
             lambda q, k, v: reference(q, k, v, True),
             {"q": q, "k": k, "v": v},
             gradient=torch.randn((1, 2, 128, 64), device="cuda", dtype=dtype),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-import tilegym
 import torch
 from tilegym.backend import is_backend_available, set_backend
+from tilegym.ops import activation
 
 from tests import common
 
@@ -33,7 +33,7 @@ class Test_Geglu(common.PyTestCase):
         x = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
         gradient = torch.randn((shape[0], shape[1] // 2), device="cuda", dtype=dtype)
         self.assertCorrectness(
-            lambda x: tilegym.ops.geglu(x, approximate=approximate),
+            lambda x: activation.geglu(x, approximate=approximate),
             lambda x: reference(x, approximate),
             {"x": x},
             gradient=gradient,

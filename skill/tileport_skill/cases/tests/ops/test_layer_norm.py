@@ -34,3 +34,17 @@ class Test_LayerNorm(common.PyTestCase):
             rtol=2e-2,
             atol=2e-2,
         )
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    @pytest.mark.parametrize("backend", _backends)
+    def test_op_middle_dimension(self, dtype: torch.dtype, backend: str) -> None:
+        set_backend(backend)
+        x = torch.randn((4, 64, 32), device="cuda", dtype=dtype)
+        weight, bias = (torch.randn((64,), device="cuda", dtype=dtype) for _ in range(2))
+        self.assertCorrectness(
+            lambda x, weight, bias: tilegym.ops.layer_norm(x, 1, 2, weight, bias, 1e-5),
+            lambda x, weight, bias: torch.nn.functional.layer_norm(x.mT, (64,), weight, bias).mT,
+            {"x": x, "weight": weight, "bias": bias},
+            rtol=2e-2,
+            atol=2e-2,
+        )

@@ -27,4 +27,4 @@ class Test_Mla(common.PyTestCase):
         qpe = torch.randn((1, 8, 256, 64), device="cuda", dtype=dtype)
         k, v = (torch.randn((1, 8, 256, 128), device="cuda", dtype=dtype) for _ in range(2))
         kpe = torch.randn((1, 1, 256, 64), device="cuda", dtype=dtype)
-        self.assertRuns(tilegym.ops.mla, q, k, v, qpe, kpe, True)
+        self.assertRuns(tilegym.ops.mla, q, k, v, qpe, kpe, True, None)

@@ -27,5 +27,5 @@ class Test_SparseMla(common.PyTestCase):
         qpe = torch.randn((1, 4, 64, 64), device="cuda", dtype=dtype)
         k, v = (torch.randn((1, 4, 256, 128), device="cuda", dtype=dtype) for _ in range(2))
         kpe = torch.randn((1, 1, 256, 64), device="cuda", dtype=dtype)
-        indices = torch.randint(0, 256, (1, 64, 64), device="cuda", dtype=torch.int32)
+        indices = torch.randint(0, 256, (1, 64, 4, 64), device="cuda", dtype=torch.int32)
         self.assertRuns(tilegym.ops.sparse_mla, q, k, v, indices, qpe, kpe)

@@ -24,12 +24,14 @@ class Test_Swiglu(common.PyTestCase):
     @pytest.mark.parametrize("backend", _backends)
     def test_op(self, shape: tuple[int, ...], dtype: torch.dtype, backend: str) -> None:
         set_backend(backend)
-        a = torch.randn(shape, device="cuda", dtype=dtype)
-        b = torch.randn(shape, device="cuda", dtype=dtype)
+        a = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+        b = torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+        gradient = torch.randn(shape, device="cuda", dtype=dtype)
         self.assertCorrectness(
             tilegym.ops.get_swiglu(),
             lambda a, b: torch.nn.functional.silu(a) * b,
             {"a": a, "b": b},
+            gradient=gradient,
             rtol=2e-2,
             atol=2e-2,
         )

@@ -16,7 +16,8 @@ def _copy_kernel(x, y):
 @ct.kernel
 def _double_product_kernel(a, b, c):
     i = ct.bid(0)
-    ct.store(c, (i, 0), ct.mma(ct.load(a, (i, 0), (16, 16)), ct.load(b, (0, 0), (16, 16)), ct.zeros((16, 16), ct.float32)))
+    accumulator = ct.zeros((16, 16), ct.float32)
+    ct.store(c, (i, 0), ct.mma(ct.load(a, (i, 0), (16, 16)), ct.load(b, (0, 0), (16, 16)), accumulator))
 
 
 @register_impl("hostile_op", backend="cutile")

@@ -1,0 +1,181 @@
+"""`analysis.json`: what a port of an operator must know, read off its captures. Pure but for reading source files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tileport_skill.capture.grids import fit_grid
+from tileport_skill.capture.records import (
+    FORBID,
+    Array,
+    Capture,
+    Constant,
+    Hints,
+    Launch,
+    Scalar,
+    Specialisation,
+)
+from tileport_skill.tilegym.operators import REFERENCE_BACKEND, Checkout, Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterUse:
+    """One parameter of a kernel over all its launches."""
+
+    name: str
+    kind: Literal["array", "scalar", "constant", "mixed"]
+    types: tuple[str, ...]
+    """Element types of an array, types of a scalar or a constant."""
+    values: tuple[str, ...]
+    """A constant's values, in order of appearance; two or more make it a const generic of a port."""
+    ranks: tuple[int, ...]
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningSpace:
+    """The hints the tuner tries on one architecture."""
+
+    arch: str
+    hints: tuple[Hints, ...]
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One kernel of the operator."""
+
+    kernel: str
+    module: str
+    launches: int
+    specialisations: int
+    backward_only: bool
+    parameters: tuple[ParameterUse, ...]
+    grid: tuple[str | None, ...]
+    """One expression per dimension that fits every launch, or `None`."""
+    tuning: tuple[TuningSpace, ...]
+    selected_by: tuple[str, ...]
+    """The first tests that launch it: what they have in common selects it."""
+    refused: tuple[str, ...]
+    ir: tuple[str, ...]
+    """Hashes of its exported Tile IR, sorted."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """What the tests allow, as they state it."""
+
+    relative: float | None
+    absolute: float | None
+    tests: int
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """Everything a program can say about an operator before anyone ports it."""
+
+    operator: str
+    aliases: tuple[str, ...]
+    reference: str
+    reference_sha256: str
+    baseline: str
+    baseline_reason: str
+    archs: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    unlaunched: tuple[str, ...]
+    """Kernels of the reference that no test launches."""
+    tolerances: tuple[Tolerance, ...]
+    failures: tuple[str, ...]
+    """Tests that could not be captured: test, line, reason."""
+    versions: dict[str, str]
+    schema: Literal[1] = 1
+    __pydantic_config__: ClassVar = FORBID
+
+
+def analyse(checkout: Checkout, operator: Operator, captures: Sequence[Capture]) -> Analysis:
+    """The analysis of one operator from its captures, one for each architecture."""
+    source = (checkout.root / operator.reference).read_bytes()
+    launches = [launch for captured in captures for launch in captured.launches]
+    variants = [_variant(kernel, captures) for kernel in dict.fromkeys(launch.kernel for launch in launches)]
+    launched = {variant.kernel for variant in variants}
+    failures = [
+        f"{test.id} ({captured.arch}), {test.where or 'while it was collected'}: {test.reason}"
+        for captured in captures
+        for test in captured.tests
+        if test.status == "failed"
+    ]
+    return Analysis(
+        operator=operator.name,
+        aliases=operator.aliases,
+        reference=operator.reference,
+        reference_sha256=hashlib.sha256(source).hexdigest(),
+        baseline=REFERENCE_BACKEND,
+        baseline_reason="the reference that was captured; no Triton-TileIR dump was given",
+        archs=tuple(captured.arch for captured in captures),
+        variants=tuple(variants),
+        unlaunched=tuple(kernel for kernel in operator.kernels if kernel not in launched),
+        tolerances=_tolerances(captures),
+        failures=tuple(failures),
+        versions=dict(captures[0].versions) if captures else {},
+    )
+
+
+def _variant(kernel: str, captures: Sequence[Capture]) -> Variant:
+    made = [(captured, launch) for captured in captures for launch in captured.launches if launch.kernel == kernel]
+    known = {(c.arch, s.id): s for c in captures for s in c.specialisations if s.kernel == kernel}
+    pairs = [(launch, known[captured.arch, launch.specialisation]) for captured, launch in made]
+    irs = {s.ir.sha256 for s in known.values() if s.ir is not None}
+    return Variant(
+        kernel=kernel,
+        module=pairs[0][1].module,
+        launches=sum(launch.purpose == "launch" for launch, _ in pairs),
+        specialisations=len(known),
+        backward_only=all(launch.backward for launch, _ in pairs),
+        parameters=_parameters(list(known.values()), pairs),
+        grid=fit_grid(pairs),
+        tuning=tuple(_tuning(captured, kernel) for captured in captures),
+        selected_by=tuple(dict.fromkeys(launch.test for launch, _ in pairs))[:5],
+        refused=tuple(dict.fromkeys(s.refused for s in known.values() if s.refused is not None)),
+        ir=tuple(sorted(irs)),
+    )
+
+
+def _parameters(
+    specialisations: list[Specialisation], pairs: list[tuple[Launch, Specialisation]]
+) -> tuple[ParameterUse, ...]:
+    found = []
+    for position, first in enumerate(specialisations[0].parameters):
+        uses = [s.parameters[position] for s in specialisations if position < len(s.parameters)]
+        kinds = {use.kind for use in uses}
+        kind = kinds.pop() if len(kinds) == 1 else "mixed"
+        types = [use.dtype if isinstance(use, Array | Scalar) else getattr(use, "type", "") for use in uses]
+        found.append(
+            ParameterUse(
+                name=first.name,
+                kind=kind if kind in ("array", "scalar", "constant") else "mixed",
+                types=tuple(dict.fromkeys(types)),
+                values=tuple(dict.fromkeys(use.text for use in uses if isinstance(use, Constant))),
+                ranks=tuple(dict.fromkeys(use.ndim for use in uses if isinstance(use, Array))),
+            )
+        )
+    return tuple(found)
+
+
+def _tuning(captured: Capture, kernel: str) -> TuningSpace:
+    known = {s.id: s for s in captured.specialisations}
+    tried = [one for one in captured.launches if one.kernel == kernel and one.purpose == "tune"]
+    return TuningSpace(arch=captured.arch, hints=tuple(dict.fromkeys(known[one.specialisation].hints for one in tried)))
+
+
+def _tolerances(captures: Sequence[Capture]) -> tuple[Tolerance, ...]:
+    stated: dict[tuple[float | None, float | None], int] = {}
+    for captured in captures[:1]:
+        for test in captured.tests:
+            for pair in test.tolerances:
+                stated[pair] = stated.get(pair, 0) + 1
+    return tuple(Tolerance(relative=r, absolute=a, tests=n) for (r, a), n in stated.items())

@@ -1,0 +1,131 @@
+"""`tileport-skill capture` and `show`: run the tests without a GPU, write what they launch, print it for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.table import Table
+
+from tileport_skill.capture.analysis import Analysis, Variant, analyse
+from tileport_skill.capture.cache import cache_folder
+from tileport_skill.capture.records import Capture
+from tileport_skill.capture.session import capture
+from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
+
+Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
+Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100, sm_120 or a device's name; may be repeated.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Where results go; default: the cache.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")]
+Every = Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")]
+ARCHS = ["sm_90"]
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command("capture")(capture_command)
+    app.command("show")(show_command)
+
+
+def capture_command(
+    operators: Annotated[list[str] | None, typer.Argument()] = None,
+    every: Every = False,
+    repo: Repo = Path(),
+    arch: Archs = ARCHS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Run operators' tests without a GPU; write capture.json per architecture and analysis.json per operator."""
+    checkout = open_checkout(repo)
+    found = read_operators(checkout)
+    chosen = list(found) if every else [find_operator(found, name) for name in operators or ()]
+    if not chosen:
+        raise RequestError("Name at least one operator, or give --all.")
+    done = []
+    for operator in chosen:
+        try:
+            done.append(_captured(checkout, operator, arch, out))
+        except RequestError as error:
+            if len(chosen) == 1:
+                raise
+            print(f"{operator.name}: {error}", file=sys.stderr)
+    if as_json:
+        document = TypeAdapter(list[Analysis]).dump_python([analysis for analysis, _ in done], mode="json")
+        print(json.dumps(document, indent=1))
+    else:
+        _print_summary(done)
+
+
+def show_command(operator: str, repo: Repo = Path(), arch: Archs = ARCHS, out: Out = None) -> None:
+    """Print the variants of one operator and what its tests launch."""
+    checkout = open_checkout(repo)
+    found = find_operator(read_operators(checkout), operator)
+    analysis, captures = _captured(checkout, found, arch, out)
+    console = _console()
+    console.print(_variants(analysis))
+    for captured in captures:
+        console.print(_launches(captured))
+    for line in analysis.failures:
+        console.print(f"not captured: {line}")
+    if analysis.unlaunched:
+        console.print(f"launched by no test: {', '.join(analysis.unlaunched)}")
+
+
+def _captured(
+    checkout: Checkout, operator: Operator, archs: list[str], out: Path | None
+) -> tuple[Analysis, tuple[Capture, ...]]:
+    folder = (out or cache_folder("captures")) / operator.name
+    captures = capture(checkout, [operator], archs, folder)
+    analysis = analyse(checkout, operator, captures)
+    adapter = TypeAdapter(Analysis)
+    (folder / "analysis.json").write_bytes(adapter.dump_json(analysis, indent=1) + b"\n")
+    (folder / "analysis.schema.json").write_text(json.dumps(adapter.json_schema(), indent=1) + "\n", encoding="utf-8")
+    return analysis, captures
+
+
+def _print_summary(done: list[tuple[Analysis, tuple[Capture, ...]]]) -> None:
+    titles = "operator arch passed skipped failed launches tuned specialisations refused seconds"
+    table = Table(*titles.split(), box=None)
+    for analysis, captures in done:
+        for captured in captures:
+            status = Counter(test.status for test in captured.tests)
+            purposes = Counter(launch.purpose for launch in captured.launches)
+            refused = sum(s.refused is not None for s in captured.specialisations)
+            counts = (status["passed"], status["skipped"], status["failed"], purposes["launch"], purposes["tune"])
+            cells = (*counts, len(captured.specialisations), refused, captured.seconds)
+            table.add_row(analysis.operator, captured.arch, *map(str, cells))
+    _console().print(table)
+    for analysis, _ in done:
+        for line in analysis.failures:
+            print(f"not captured: {line}")
+
+
+def _variants(analysis: Analysis) -> Table:
+    table = Table("kernel", "grid", "arrays", "const generics", "tuned hints", title=analysis.operator, box=None)
+    for variant in analysis.variants:
+        arrays = "; ".join(f"{p.name}: {'/'.join(p.types)}" for p in variant.parameters if p.kind == "array")
+        varying = ", ".join(p.name for p in variant.parameters if len(p.values) > 1)
+        grid = ", ".join(word or "?" for word in variant.grid)
+        table.add_row(variant.kernel, f"({grid})", arrays, varying, _hints(variant))
+    return table
+
+
+def _hints(variant: Variant) -> str:
+    return "; ".join(f"{space.arch}: {len(space.hints)}" for space in variant.tuning)
+
+
+def _launches(captured: Capture) -> Table:
+    table = Table("test", "status", "launches", "configurations", title=captured.arch, box=None)
+    for test in captured.tests:
+        table.add_row(test.id.split("::", 1)[-1], test.status, str(test.launches), str(test.configurations))
+    return table
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 180)

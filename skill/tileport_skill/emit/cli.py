@@ -1,0 +1,99 @@
+"""`tileport-skill emit`: the Tile IR of a port's kernel for everything its reference launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tileport_skill.capture.cache import cache_folder
+from tileport_skill.capture.session import capture
+from tileport_skill.emit.entries import Problem
+from tileport_skill.emit.program import Emitter, build_emitter
+from tileport_skill.emit.requests import Asked, requests_for
+from tileport_skill.emit.rules import explained
+from tileport_skill.emit.tools import cargo_program, cuda_folder
+from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.port_files import port_files
+
+Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
+Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
+Kernel = Annotated[Path | None, typer.Option("--kernel", help="A kernel.rs elsewhere than in the checkout.")]
+Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
+Out = Annotated[Path, typer.Option("--out", help="Where the bytecode goes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+ARCHS = ["sm_90"]
+FAILED = 10
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command("emit")(emit_command)
+
+
+def built_emitter() -> Path:
+    """The emitter in the cache, built now if this machine has not built it yet."""
+    return build_emitter(cache_folder(), cargo=cargo_program(), cuda=cuda_folder(), environment=dict(os.environ))
+
+
+def emit_command(
+    operator: str,
+    repo: Repo = Path(),
+    arch: Archs = ARCHS,
+    kernel: Kernel = None,
+    emitter: Program = None,
+    out: Out = Path("emitted"),
+    as_json: Json = False,
+) -> None:
+    """Emit a port's Tile IR for every captured launch, without a build. Exit status 10 if something fails."""
+    checkout = open_checkout(repo)
+    found = find_operator(read_operators(checkout), operator)
+    source = kernel or checkout.root / port_files(checkout, found).kernel
+    if not source.is_file():
+        raise RequestError(f"{source} does not exist.")
+    program = Emitter(emitter or built_emitter())
+    modules = program.describe(source)
+    if isinstance(modules, Problem):
+        raise RequestError(f"{source}: {explained(modules)}")
+    out.mkdir(parents=True, exist_ok=True)
+    lines: list[dict[str, str]] = []
+    for captured in capture(checkout, [found], arch, out / "capture"):
+        asked = requests_for(captured, modules)
+        started = time.monotonic()
+        answers = iter(program.emit(source, [one.request for one in asked if one.request is not None]))
+        for one in asked:
+            answer = next(answers) if one.request is not None else None
+            path = out / f"{captured.arch}-{one.launch.specialisation}-{len(lines)}.tileirbc"
+            if answer is not None and answer.bytecode is not None:
+                path.write_bytes(answer.bytecode)
+            problem = answer.problem if answer is not None else Problem(kind="request", message=one.reason)
+            lines.append(_line(captured.arch, one, path, problem))
+        print(f"{captured.arch}: {time.monotonic() - started:.1f} s for {len(asked)} kernels", file=sys.stderr)
+    print(json.dumps(lines, indent=1)) if as_json else _print(lines)
+    raise typer.Exit(FAILED if any(line["problem"] for line in lines) else 0)
+
+
+def _line(arch: str, one: Asked, path: Path, problem: Problem | None) -> dict[str, str]:
+    return {
+        "arch": arch,
+        "kernel": one.launch.kernel,
+        "specialisation": one.launch.specialisation,
+        "entry": "" if one.request is None else one.request.entry,
+        "generics": "" if one.request is None else ", ".join(one.request.generics),
+        "file": "" if problem else path.name,
+        "problem": "" if problem is None else explained(problem),
+    }
+
+
+def _print(lines: list[dict[str, str]]) -> None:
+    table = Table("arch", "kernel", "entry", "generics", "result", box=None)
+    for line in lines:
+        table.add_row(line["arch"], line["kernel"], line["entry"], line["generics"], line["problem"] or line["file"])
+    Console(width=None if sys.stdout.isatty() else 180).print(table)
