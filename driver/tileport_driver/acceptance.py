@@ -74,6 +74,7 @@ def _policy(record: AgentCheckout, patch: Patch) -> Gate:
 
 def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Path) -> Gate:
     started = time.monotonic()
+    clean_tree(record, attempt.trusted, _base(attempt))
     trusted = clean_tree(record, attempt.trusted, tree)
     try:
         apply(trusted, patch, attempt.diff.read_bytes())
@@ -95,9 +96,20 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
         name=f"tileport-{attempt.id}-acceptance",
         image=judge.image,
         attempt=attempt.id,
-        command=("--checkout", "/work", "--operator", record.operator, "--out", "/evidence", "--arch", *judge.archs),
+        command=(
+            "--checkout",
+            "/work",
+            "--base",
+            "/base",
+            "--operator",
+            record.operator,
+            "--out",
+            "/evidence",
+            "--arch",
+            *judge.archs,
+        ),
         writable={tree: "/work", attempt.evidence: "/evidence"},
-        readable=judge.toolchain.mounts,
+        readable={**judge.toolchain.mounts, _base(attempt): "/base"},
         limits=_LIMITS,
     )
     try:
@@ -171,6 +183,11 @@ def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:
 
 def _after_failure(name: GateName) -> NotRun:
     return NotRun(gate=name, why="An earlier gate failed.", how="Mend that first; the gate runs by itself then.")
+
+
+def _base(attempt: AttemptFolder) -> Path:
+    """The clean tree without the patch: where the reference is captured."""
+    return attempt.work / "base"
 
 
 def _last_stage(evidence: Path) -> str:

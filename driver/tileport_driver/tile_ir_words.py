@@ -30,6 +30,10 @@ def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
     dtypes = sorted({row.dtypes for row in counted})
     sentences.append(f"Element types: {', '.join(dtypes)}.")
+    sentences.append(
+        "The port's Tile IR is what its own launcher handed to the assembler in the operator's tests, untuned; the "
+        "tuner's other configurations differ in hints alone (`tileport-skill verify` compares them too)."
+    )
     lost = sorted({hint for row in counted for hint in row.lost_hints})
     if lost:
         sentences.append(

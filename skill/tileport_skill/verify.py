@@ -68,19 +68,24 @@ def verify(
     workdir: Path,
     emitter: Emitter | None,
     library: Path | None = None,
+    *,
+    reference: Checkout | None = None,
+    tuning: bool = True,
 ) -> tuple[Row, ...]:
     """Compares the port of `operator` that lies in `checkout` with its reference, for each architecture.
 
     With `library`, the port as built, its own wrapper and launcher say what it launches for the same tests; without,
     `kernel.rs` alone is compiled for what the reference launches, its parameters taken to be the reference's.
+    `reference` is a checkout without the port, for when the port's own code must have no part in capturing it. Without
+    `tuning` only the untuned launches are compared: the others differ from them in hints alone.
     """
     kernel = checkout.root / port_files(checkout, operator).kernel
     if not kernel.is_file():
         raise RequestError(f"{operator.name} has no port here: {kernel} does not exist.")
     rows: list[Row] = []
-    for captured in capture(checkout, [operator], archs, workdir):
+    for captured in capture(reference or checkout, [operator], archs, workdir, tuning=tuning):
         if library is not None:
-            (recorded,) = record_port(checkout, [operator], [captured.arch], workdir, library)
+            (recorded,) = record_port(checkout, [operator], [captured.arch], workdir, library, tuning=tuning)
             sides = _recorded(captured, recorded)
         elif emitter is not None:
             sides = _emitted(captured, kernel, emitter)

@@ -27,6 +27,7 @@ Library = Annotated[
     Path | None,
     typer.Option("--library", help="The built libcutile_kernels.so: compare what its own launcher launches."),
 ]
+Tuning = Annotated[bool, typer.Option(help="Compare every configuration of the tuning space too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
@@ -40,6 +41,7 @@ def verify_command(
     arch: Archs = ["sm_90"],  # noqa: B006 - typer copies it
     emitter: Program = None,
     library: Library = None,
+    tuning: Tuning = True,
     as_json: Json = False,
 ) -> None:
     """Compare every compiled kernel of a port with the reference's.
@@ -50,7 +52,7 @@ def verify_command(
     found = find_operator(read_operators(checkout), operator)
     program = None if library else Emitter(emitter or built_emitter())
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
-        rows = verify(checkout, found, arch, Path(folder), program, library)
+        rows = verify(checkout, found, arch, Path(folder), program, library, tuning=tuning)
     if as_json:
         print(json.dumps(TypeAdapter(tuple[Row, ...]).dump_python(rows, mode="json"), indent=1))
     else:

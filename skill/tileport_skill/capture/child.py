@@ -49,6 +49,8 @@ class Session:
     limits: Limits
     library: Path | None = None
     """The port's built library; with it the tests run on the port, without it on the reference."""
+    tuning: bool = True
+    """Whether host code tunes: without, each call launches once, with the hints it has untuned."""
 
 
 def run(session: Session) -> None:
@@ -115,7 +117,11 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         "CUTILE_RS_AUTOBUILD": "0",
         "DISABLE_FALLBACK": "1",
     }
-    environment |= {name: os.environ[name] for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ}
+    environment |= {
+        name: os.environ[name] for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ
+    }
+    if not session.tuning:
+        environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
     if session.library is not None:
         environment |= _port_environment(session.library, scratch)
     return environment

@@ -31,6 +31,7 @@ def capture(
     *,
     symbol: str = SYMBOL,
     limits: Limits | None = None,
+    tuning: bool = True,
 ) -> tuple[Capture, ...]:
     """Captures `operators` once for each of `archs`; writes `out/<arch>/capture.json` and returns the same.
 
@@ -45,6 +46,7 @@ def capture(
             symbol=symbol,
             answer=out / profile.arch / "capture.json",
             limits=limits or Limits(),
+            tuning=tuning,
         )
         run(session)
         captured = read_capture(session.answer)
@@ -61,6 +63,7 @@ def record_port(
     library: Path,
     *,
     limits: Limits | None = None,
+    tuning: bool = True,
 ) -> tuple[PortRecording, ...]:
     """Runs the same tests on the ports in `library` and records what they launch; `out/<arch>/port/port.json`."""
     if not library.is_file():
@@ -74,6 +77,7 @@ def record_port(
             symbol="",
             answer=out / profile.arch / "port" / "port.json",
             limits=limits or Limits(),
+            tuning=tuning,
             library=library,
         )
         run(session)

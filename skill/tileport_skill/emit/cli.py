@@ -39,7 +39,9 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def built_emitter() -> Path:
-    """The emitter in the cache, built now if this machine has not built it yet."""
+    """The one that `TILEPORT_EMITTER` names, or the one in the cache, built now if it is not there yet."""
+    if os.environ.get("TILEPORT_EMITTER"):
+        return Path(os.environ["TILEPORT_EMITTER"])
     return build_emitter(cache_folder(), cargo=cargo_program(), cuda=cuda_folder(), environment=dict(os.environ))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,13 +17,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.judge.findings import Build, Findings, TileIr
 from tileport_skill.tilegym.operators import Checkout, find_operator, open_checkout, read_operators
 from tileport_skill.verify import verify
 
 _BUILD_SECONDS = 1500
+LIBRARY = Path("target/release/libcutile_kernels.so")
 _COMMAND = ["cargo", "build", "--release", "--offline"]
 _EXCERPT_LINES = 40
 _PACKAGES = ("cuda-tile", "nvidia-cuda-tileiras", "torch")
@@ -64,7 +63,7 @@ def build_library(checkout: Checkout, seed: Path, log: Path) -> Build:
         except subprocess.TimeoutExpired:
             file.write(f"\nstopped after {_BUILD_SECONDS} s\n".encode())
             code = -1
-    library = crate / "target/release/libcutile_kernels.so"
+    library = crate / LIBRARY
     return Build(
         ok=code == 0 and library.is_file(),
         seconds=time.monotonic() - started,
@@ -75,11 +74,24 @@ def build_library(checkout: Checkout, seed: Path, log: Path) -> Build:
 
 
 def compare_tile_ir(checkout: Checkout, options: argparse.Namespace) -> TileIr:
-    """Every specialisation the reference's tests launch; a port that cannot be read or mapped is its own fault."""
+    """What the built port really launches in the operator's tests, against what the reference launches in the base.
+
+    The reference is captured where the port's code is not, so none of it can have a hand in that. Untuned: the tuner's
+    other configurations differ in hints alone, and would take minutes.
+    """
     started = time.monotonic()
     try:
         operator = find_operator(read_operators(checkout), options.operator)
-        rows = verify(checkout, operator, options.arch, options.out / "capture", Emitter(options.emitter))
+        rows = verify(
+            checkout,
+            operator,
+            options.arch,
+            options.out / "capture",
+            emitter=None,
+            library=checkout.port_dir / "cutile_kernels" / LIBRARY,
+            reference=open_checkout(options.base),
+            tuning=False,
+        )
     except RequestError as error:
         return TileIr(rows=(), seconds=time.monotonic() - started, problem=str(error))
     return TileIr(rows=rows, seconds=time.monotonic() - started)
@@ -111,12 +123,11 @@ def _versions() -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tileport_skill.judge", description=__doc__)
     parser.add_argument("--checkout", type=Path, required=True, help="the tree to judge; built in place")
+    parser.add_argument("--base", type=Path, required=True, help="the same tree without the port")
     parser.add_argument("--operator", required=True)
     parser.add_argument("--out", type=Path, required=True, help="where findings.json and evidence go")
     parser.add_argument("--arch", nargs="+", required=True)
     parser.add_argument("--seed", type=Path, default=Path("/toolchain"), help="the toolchain with the compiled crates")
-    emitter = Path(os.environ.get("TILEPORT_EMITTER", "/emitter/tileport-emitter"))
-    parser.add_argument("--emitter", type=Path, default=emitter)
     return parser
 
 

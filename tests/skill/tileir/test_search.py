@@ -1,4 +1,3 @@
-
 """The last rung: witnesses that can be replayed, and launches that bound what is tried."""
 
 from __future__ import annotations
