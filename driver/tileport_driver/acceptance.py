@@ -166,18 +166,13 @@ def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:
         return []
     tests = next(path for path in reversed(record.allowed) if "test" in path)
     why = "An NVIDIA GPU is needed, and this version of Tileport measures on none by itself."
-    run = f"git switch port/{record.operator} && DISABLE_FALLBACK=1 python -m pytest {tests} -k"
+    where = f"On a machine with a GPU and TileGym, on branch `port/{record.operator}`:"
+    pytest = f"DISABLE_FALLBACK=1 python -m pytest {tests}"
+    correct = f"{where} `{pytest} -k 'test_op and (cutile_rs or cutile-rs)'`"
+    fast = f"{where} `{pytest} -k 'test_perf and cutile' --junitxml=perf.xml`"
     return [
-        NotRun(
-            gate="correctness",
-            why=why,
-            how=f"On a machine with a GPU and TileGym: {run} 'test_op and (cutile_rs or cutile-rs)'",
-        ),
-        NotRun(
-            gate="performance",
-            why=why,
-            how=f"On a machine with a GPU and TileGym: {run} 'test_perf and cutile' --junitxml=perf.xml",
-        ),
+        NotRun(gate="correctness", why=why, how=correct),
+        NotRun(gate="performance", why=why, how=fast),
     ]
 
 

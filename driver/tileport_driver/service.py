@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tileport_driver.agent_run import ScriptMismatch
 from tileport_driver.container import Stopped
 from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Outcome, Refused
@@ -42,8 +41,6 @@ def go_on(attempt: AttemptFolder, progress: Progress, stop: Callable[[], bool]) 
             run_durably(attempt, host)
     except Stopped:
         raise
-    except ScriptMismatch as mismatch:
-        return Ended(Refused(reason=str(mismatch)), attempt)
     except RequestError as error:
         return Ended(Refused(reason=str(error)), attempt)
     except (MachineryError, OSError) as error:

@@ -88,8 +88,9 @@ def _title(row: Row) -> str:
 
 def _kernel(row: Row) -> str:
     hints = {"occupancy": row.hints.occupancy, "num_ctas": row.hints.num_ctas}
-    said = ", ".join(f"{name}={value}" for name, value in hints.items() if value is not None)
-    return f"{row.kernel} [{said}]" if said else row.kernel
+    said = [f"{name}={value}" for name, value in hints.items() if value is not None]
+    bound = ", ".join([row.constants, *said] if row.constants else said)
+    return f"{row.kernel} [{bound}]" if bound else row.kernel
 
 
 def _cubin(row: Row) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tileport_skill.capture.cache import read_bytecode
-from tileport_skill.capture.records import Array, Capture, Hints, Launch, PortRecording, Specialisation
+from tileport_skill.capture.records import Array, Capture, Constant, Hints, Launch, PortRecording, Specialisation
 from tileport_skill.capture.session import capture, record_port
 from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.pairing import paired
@@ -37,6 +37,8 @@ class Row:
     specialisation: str
     dtypes: str
     """Element types of its arrays, `float32` or `bfloat16, int32`."""
+    constants: str
+    """What its `Constant` parameters were bound to: `TILE_SIZE=1024, HIDDEN=1000`."""
     hints: Hints
     entry: str | None
     """The port's entry; `None` if none takes this kernel's parameters."""
@@ -186,6 +188,7 @@ def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         kernel=specialisation.kernel,
         specialisation=specialisation.id,
         dtypes=", ".join(dict.fromkeys(p.dtype for p in specialisation.parameters if isinstance(p, Array))),
+        constants=", ".join(f"{p.name}={p.text}" for p in specialisation.parameters if isinstance(p, Constant)),
         hints=hints,
         entry=pair.entry,
         backward_only=backward_only,

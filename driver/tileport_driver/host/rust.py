@@ -92,6 +92,10 @@ def _inspect(sysroot: Path) -> RustToolchain | None:
 def _download(cache: Path) -> None:
     """rustup's own installer, minimal profile, into the cache and nowhere else."""
     home = {"RUSTUP_HOME": str(cache / "rustup"), "CARGO_HOME": str(cache / "cargo")}
+    if shutil.which("curl") is None or shutil.which("sh") is None:
+        raise MachineryError(
+            "No Rust toolchain was found, nor curl to fetch rustup. Install Rust from https://rustup.rs."
+        )
     script = f"curl --proto =https --tlsv1.2 -sSf {_RUSTUP} | sh -s -- -y --profile minimal --no-modify-path"
     done = subprocess.run(["sh", "-c", script], env={**os.environ, **home}, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -29,8 +29,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tileport_driver.broker import Broker, Budget, ScriptedModel, load_script
-from tileport_driver.broker.engines import Model
+from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.engines import Model, ScriptedModel
+from tileport_driver.broker.script import load_script
+from tileport_driver.broker.server import Broker
 from tileport_driver.broker.streaming import as_events
 from tileport_driver.broker.validation import check_request
 from tileport_skill.agent.__main__ import main

@@ -9,7 +9,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tileport_driver.broker import Budget, ScriptedModel, load_script, read_transcript
+from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.engines import ScriptedModel
+from tileport_driver.broker.script import load_script
+from tileport_driver.broker.transcript import read_transcript
 from tileport_skill.agent.report import REPORT_FILE
 from tileport_skill.agent.status import AgentStatus, read_status
 from tileport_skill.agent.wire import SOCKET_NAME

@@ -13,8 +13,8 @@ import pytest
 from anthropic.types import ErrorResponse
 from pydantic import TypeAdapter
 
-from tileport_driver.broker import Budget, divergence, read_transcript
-from tileport_driver.broker.transcript import Exchange, Refused
+from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.transcript import Exchange, Refused, divergence, read_transcript
 from tileport_driver.records import Usage
 from tileport_skill.agent.wire import REFUSAL_HEADER, SOCKET_NAME
 from tileport_skill.errors import MachineryError

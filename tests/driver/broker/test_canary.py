@@ -11,9 +11,9 @@ from typing import Any
 import anthropic
 import pytest
 
-from tileport_driver.broker import LiveModel, load_script
-from tileport_driver.broker.engines import scripted_message
+from tileport_driver.broker.engines import LiveModel, scripted_message
 from tileport_driver.broker.masking import Masks
+from tileport_driver.broker.script import load_script
 
 CANARY = "sk-ant-canary-7Jq0vX3mPz81LtYbWc5d"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "canary"

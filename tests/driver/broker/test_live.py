@@ -9,8 +9,9 @@ from typing import Any
 import anthropic
 import pytest
 
-from tileport_driver.broker import Budget, LiveModel, read_transcript
-from tileport_driver.broker.transcript import Exchange, Sent, now
+from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.engines import LiveModel
+from tileport_driver.broker.transcript import Exchange, Sent, now, read_transcript
 from tileport_driver.records import Usage
 
 
