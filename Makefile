@@ -19,6 +19,9 @@ setup:
 soak: setup
 	@.venv/bin/pytest -q -m soak
 
+mutants: setup
+	@.venv/bin/python tests/soak/tileir_mutants.py
+
 bench: setup
 	@.venv/bin/python -m tests.bench
 

@@ -17,7 +17,7 @@ from tileport_skill.tileir.types import Pointer, Tile
 
 GRIDS: tuple[Grid, ...] = ((2, 1, 1), (1, 1, 1), (2, 2, 1), (1, 2, 1), (2, 1, 2))
 LARGEST_ARRAY = 1 << 22
-LARGEST_LAUNCH = 1 << 22
+LARGEST_LAUNCH = 1 << 24
 """Elements of all arrays of a launch of known shape; one with more is not run."""
 
 STYLES = ("grid", "random", "special", "lonely", "tiny")

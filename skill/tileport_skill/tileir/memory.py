@@ -22,13 +22,14 @@ class Region:
     def __init__(self, name: str, data: Array, *, initialised: bool, tracked: bool) -> None:
         count = data.size
         self.name, self.data = name, data.copy().reshape(-1)
-        self.poison = np.full(count, not initialised)
+        # Zeros cost nothing until they are touched, so blocks are noted by their number plus one.
+        self.poison = np.zeros(count, bool) if initialised else np.ones(count, bool)
         self.touched = np.zeros(count, bool)
         self.tracked = tracked
         self.read = self.written = False
-        self.writer_block = np.full(count, -1, np.int32)
+        self.writer_block = np.zeros(count, np.int32)
         self.writer_access = np.zeros(count, np.int32)
-        self.reader_block = np.full(count, -1, np.int32)
+        self.reader_block = np.zeros(count, np.int32)
         self.reader_access = np.zeros(count, np.int32)
 
 
@@ -71,7 +72,7 @@ class Memory:
             poison[where] = region.poison[index]
             if region.tracked:
                 self._check(region.writer_block, region.writer_access, index, before, "read", report)
-                region.reader_block[index] = self.block
+                region.reader_block[index] = self.block + 1
                 region.reader_access[index] = self.access
                 if region.poison[index].any() and not region.touched[index].all():
                     report("uninitialised", f"reads elements of {region.name} that nothing has written")
@@ -92,7 +93,7 @@ class Memory:
             region.data.view(data.dtype)[index] = values
             region.poison[index] = False if poison is None else poison[where]
             region.touched[index] = True
-            region.writer_block[index] = self.block
+            region.writer_block[index] = self.block + 1
             region.writer_access[index] = self.access
 
     def modify(
@@ -145,8 +146,8 @@ class Memory:
     def _check(self, blocks: Array, accesses: Array, index: Array, before: int, doing: str, report: Report) -> None:
         """Reports an earlier access to the same elements that nothing orders before this one."""
         owners = blocks[index]
-        if ((owners >= 0) & (owners != self.block)).any():
+        if ((owners > 0) & (owners != self.block + 1)).any():
             report("race", f"an element is {doing} that another block touches")
-        mine = np.unique(accesses[index][owners == self.block])
+        mine = np.unique(accesses[index][owners == self.block + 1])
         if any(not before >> int(access) & 1 for access in mine):
             report("unordered", f"an element is {doing} by an access no token orders after an earlier one")

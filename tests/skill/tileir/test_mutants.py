@@ -39,3 +39,20 @@ def test_counting_operations_by_name_would_miss_most_mutants(judged):
     """What the ladder is for: the counts of both sides are the same for most mutants that differ."""
     different = [j for j in judged if j.label == "different"]
     assert sum(j.counts == "same" for j in different) > len(different) / 2
+
+
+@pytest.mark.soak
+def test_the_whole_set_of_mutants_and_pairs(soak):
+    """At least 500 mutants of at least 25 kinds and eight kernels, and 200 pairs; `make mutants` prints the report."""
+    mutants = soak("tileir_mutants")
+    both = itertools.chain(mutants.pairs(700, 1, False), mutants.same_pairs(238, 1, False))
+    judged = [mutants.judge(*pair, 3.0, None) for pair in both]
+    assert mutants.wrong(judged) == []
+    assert len(judged) >= 700
+    different = [j for j in judged if j.label == "different"]
+    assert len({j.kind for j in different}) >= 25
+    assert len({j.kernel for j in different}) >= 8
+    assert sum(j.verdict == "different" for j in different) >= 0.99 * len(different)
+    same = [j for j in judged if j.label == "equal"]
+    assert len(same) >= 200
+    assert sum(j.verdict == "equal" for j in same) >= 0.95 * len(same)
