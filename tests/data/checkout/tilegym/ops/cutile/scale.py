@@ -12,7 +12,7 @@ from tilegym.backend import register_impl
 @ct.kernel
 def _scale_kernel(x, y, factor: float, TILE: ct.Constant[int]):
     block = ct.bid(0)
-    scaled = ct.load(x, (block,), (TILE,)) * factor
+    scaled = ct.load(x, (block,), (TILE,), padding_mode=ct.PaddingMode.ZERO) * factor
     ct.store(y, (block,), ct.astype(scaled, y.dtype))
 
 

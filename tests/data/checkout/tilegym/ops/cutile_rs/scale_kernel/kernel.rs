@@ -4,7 +4,7 @@
 pub mod scale_module {
     use cutile::core::*;
 
-    #[cutile::entry()]
+    #[cutile::entry(unchecked_accesses = true)]
     pub unsafe fn scale<E: ElementType, const TILE: i32>(
         x: &Tensor<E, { [-1] }>,
         y: &Tensor<E, { [-1] }>,

@@ -1,0 +1,99 @@
+"""Which launch of a port stands for which of the reference, and every way in which none does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.skill.emit.test_mapping import LAUNCH, SPECIALISATION
+
+from tileport_skill.capture.records import Bytecode, Capture, PortLaunch, PortParameter, PortRecording, Test
+from tileport_skill.emit.pairing import Pair, paired
+
+PARAMETERS = (
+    PortParameter(type="ptr", value="storage 5 + 8"),
+    PortParameter(type="i32", value="1000"),
+    PortParameter(type="i32", value="1"),
+    PortParameter(type="i32", value="12"),
+)
+PORT = PortLaunch(
+    test="t",
+    purpose="launch",
+    grid=(8, 1, 1),
+    parameters=PARAMETERS,
+    ir=Bytecode(sha256="0" * 64, symbol="scale_entry"),
+)
+
+
+def pairs(*port: PortLaunch, launches: int = 1, status: str = "passed", tuned: int = 0) -> tuple[Pair, ...]:
+    launch = replace(LAUNCH, test="t[cutile]")
+    reference = [replace(launch, purpose="tune")] * tuned + [launch] * launches
+    captured = Capture(
+        operators=("scale",),
+        arch="sm_90",
+        profile="h200",
+        symbol="k",
+        tests=(),
+        launches=tuple(reference),
+        specialisations=(SPECIALISATION,),
+        versions={},
+        seconds=0.0,
+    )
+    test = Test(id="t[cutile_rs]", status=status, launches=1, configurations=0, reason="no")  # type: ignore[arg-type]
+    recorded = PortRecording(
+        operators=("scale",),
+        arch="sm_90",
+        profile="h200",
+        tests=(test,),
+        launches=tuple(replace(one, test="t[cutile_rs]") for one in port),
+        versions={},
+        seconds=0.0,
+    )
+    return paired(captured, recorded)
+
+
+def with_parameter(position: int, value: str, type: str = "i32") -> PortLaunch:
+    changed = list(PARAMETERS)
+    changed[position] = PortParameter(type=type, value=value)
+    return replace(PORT, parameters=tuple(changed))
+
+
+def test_the_same_grid_and_arguments_in_the_same_test_are_a_pair() -> None:
+    (pair,) = pairs(PORT)
+    assert pair.port is not None
+    assert pair.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("port", "reason"),
+    [
+        ([], "the port makes 0 launches in this test, the reference 1"),
+        ([PORT, PORT], "the port makes 2 launches in this test, the reference 1"),
+        ([replace(PORT, grid=(9, 1, 1))], "a grid of (9, 1, 1), the reference of (8, 1, 1)"),
+        ([with_parameter(3, "13")], "parameter 3 is 13 in the port's launch, 12 in the reference's"),
+        ([with_parameter(0, "storage 5 + 0", "ptr")], "parameter 0 points to storage 5 + 0"),
+        (
+            [replace(PORT, parameters=PARAMETERS[:3])],
+            "takes other parameters: (ptr, i32, i32) against",
+        ),
+    ],
+)
+def test_any_other_launch_is_not_paired_and_says_what_differs(port: list[PortLaunch], reason: str) -> None:
+    (pair,) = pairs(*port)
+    assert pair.port is None
+    assert reason in pair.reason
+
+
+def test_a_failed_test_of_the_port_pairs_nothing() -> None:
+    (pair,) = pairs(PORT, status="failed")
+    assert (pair.port, pair.reason, pair.refused) == (None, "the port's test failed: no", False)
+
+
+def test_a_tuning_space_of_another_size_is_not_paired_but_its_launch_is() -> None:
+    tune, launch = pairs(PORT, tuned=1)
+    assert tune.port is None
+    assert "tries 0 configurations, the reference's 1" in tune.reason
+    assert launch.port is not None
+    tune, launch = pairs(replace(PORT, purpose="tune"), PORT, tuned=1)
+    assert tune.port is not None
+    assert launch.port is not None
