@@ -22,6 +22,9 @@ soak: setup
 mutants: setup
 	@.venv/bin/python tests/soak/tileir_mutants.py
 
+mutants: setup
+	@.venv/bin/python -m tests.soak.tileir_mutants
+
 bench: setup
 	@.venv/bin/python -m tests.bench
 

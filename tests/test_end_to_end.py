@@ -135,6 +135,7 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
     assert run_git("-C", str(target), "for-each-ref") == before
 
 
+@pytest.mark.soak  # for every kernel an input is looked for on which the two part
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
     kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
     spoil = f"sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' {kernel}"

@@ -81,7 +81,7 @@ def _show_lines(thread: threading.Thread, progress: Progress, console: Console) 
         now = progress.look()
         key = (now.stage.value, now.action)
         if key != last or time.monotonic() - spoken > _PLAIN_EVERY:
-            console.print(_line(now, 1000))
+            console.print(_line(now, 200), soft_wrap=True)
             last, spoken = key, time.monotonic()
         thread.join(0.5)
 
