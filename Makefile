@@ -23,7 +23,7 @@ mutants: setup
 	@.venv/bin/python tests/soak/tileir_mutants.py
 
 mutants: setup
-	@.venv/bin/python -m tests.soak.tileir_mutants
+	@.venv/bin/python tests/soak/tileir_mutants.py
 
 bench: setup
 	@.venv/bin/python -m tests.bench

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -151,6 +151,9 @@ def test_a_script_that_no_longer_fits_is_refused_where_it_diverged(target: Path,
     assert isinstance(ended.outcome, Refused)
     assert "good day" in ended.outcome.reason
     assert "hello" in ended.outcome.reason
+    assert ended.attempt is not None
+    assert ended.attempt.outcome() == ended.outcome
+    assert "good day" in (ended.attempt.path / "report.md").read_text()
 
 
 def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_container(
@@ -161,8 +164,7 @@ def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_conta
         {"expect": {"contains": ["slept"]}, "reply": [bash("touch a-seventh-file; echo made")]},
         {"expect": {"contains": ["made"]}, "reply": [{"text": "done"}]},
     ]
-    process = start(target, write_script(tmp_path, turns))
-    attempt = running_attempt(process)
+    process, attempt = running_attempt(target, write_script(tmp_path, turns))
     before = containers(attempt)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -174,11 +176,12 @@ def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_conta
 
 def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp_path: Path) -> None:
     turns = [
-        {"reply": [bash("sleep 5; touch a-seventh-file; echo made")]},
+        {"reply": [bash("echo first")]},
+        {"expect": {"contains": ["first"]}, "reply": [bash("echo second; sleep 8; touch a-seventh-file; echo made")]},
         {"expect": {"contains": ["made"]}, "reply": [{"text": "done"}]},
     ]
-    process = start(target, write_script(tmp_path, turns))
-    attempt = running_attempt(process)
+    process, attempt = running_attempt(target, write_script(tmp_path, turns))
+    wait_for(lambda: "echo second" in attempt.transcript.read_text())
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert containers(attempt) == []
@@ -212,16 +215,30 @@ def start(target: Path, script: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def running_attempt(process: subprocess.Popen[bytes]) -> AttemptFolder:
-    """Waits until the agent of the newest attempt has had its first answer."""
+def running_attempt(target: Path, script: Path) -> tuple[subprocess.Popen[bytes], AttemptFolder]:
+    """A driver in a process of its own, and its attempt once the agent has had its first answer."""
+    before = attempts()
+    process = start(target, script)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, process.stdout and process.stdout.read().decode()
-        attempt = find_attempt(None)
-        if attempt.outcome() is None and attempt.transcript.is_file() and attempt.transcript.stat().st_size:
-            return attempt
+        begun = attempts() - before
+        attempt = find_attempt(begun.pop()) if begun else None
+        if attempt and attempt.transcript.is_file() and attempt.transcript.stat().st_size:
+            return process, attempt
         time.sleep(0.2)
     raise AssertionError("the agent never began")
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def attempts() -> set[str]:
+    return {path.parent.name for path in Path(os.environ["TILEPORT_STATE"], "attempts").glob("*/request.json")}
 
 
 def containers(attempt: AttemptFolder) -> list[str]:

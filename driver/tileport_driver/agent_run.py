@@ -27,6 +27,7 @@ from tileport_driver.container import (
     Limits,
     Stopped,
     container_user,
+    exists,
     give_to_container_user,
     remove,
     start_or_adopt,
@@ -94,13 +95,15 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
         divergence, failure = broker.divergence(), broker.failure()
         turns, usage = broker.turns(), broker.usage()
     _keep(attempt, finished)
-    remove(host.client, spec.name)
-    shutil.rmtree(attempt.sockets, ignore_errors=True)
     if divergence:
         raise ScriptMismatch(f"The script no longer fits the conversation. {divergence}")
     if failure:
         raise MachineryError(failure)
-    status, summary = _end(finished, _status_dir(attempt))
+    try:
+        status, summary = _end(finished, _status_dir(attempt))
+    except MachineryError:
+        remove(host.client, spec.name)
+        raise
     return AgentRun(
         status=status,
         exit_code=finished.exit_code,
@@ -109,6 +112,26 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
         usage=usage,
         summary=summary,
     )
+
+
+def container_name(attempt: AttemptFolder) -> str:
+    """The natural key under which the container is found again."""
+    return f"tileport-{attempt.id}-agent"
+
+
+def start_over(client: docker.DockerClient, attempt: AttemptFolder) -> bool:
+    """Puts a conversation aside whose container is gone, so that the next begins at its beginning. True if it did."""
+    if not attempt.transcript.exists() or exists(client, container_name(attempt)):
+        return False
+    number = len(list(attempt.path.glob("transcript.stopped-*.jsonl"))) + 1
+    attempt.transcript.rename(attempt.path / f"transcript.stopped-{number}.jsonl")
+    return True
+
+
+def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:
+    """What a finished run leaves; only once its record is written, so that a killed driver can still adopt it."""
+    remove(client, container_name(attempt))
+    shutil.rmtree(attempt.sockets, ignore_errors=True)
 
 
 def _model(request: PortRequest) -> tuple[Model, str]:
@@ -132,7 +155,7 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
     for folder in (tree, status):
         give_to_container_user(folder)
     return ContainerSpec(
-        name=f"tileport-{attempt.id}-agent",
+        name=container_name(attempt),
         image=host.image,
         attempt=attempt.id,
         command=(

@@ -17,7 +17,7 @@ import docker
 
 from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import Judge, judge
-from tileport_driver.agent_run import AgentHost, run_agent
+from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
 from tileport_driver.host.engine import docker_engine
@@ -28,7 +28,7 @@ from tileport_driver.host.versions import read_versions
 from tileport_driver.outcome import decide
 from tileport_driver.patch import capture
 from tileport_driver.progress import Progress, Stage
-from tileport_driver.records import AgentRun, Delivery, Rejected
+from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
 from tileport_skill.errors import MachineryError
@@ -83,7 +83,7 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
 def run(attempt: AttemptFolder, host: Host) -> None:
     """The agent, in its container, until it ends, fails or outlives its limit."""
     host.progress.enter(Stage.RUNNING)
-    if not _agent_tree(attempt).exists():
+    if start_over(host.client, attempt) or not _agent_tree(attempt).exists():
         prepare(attempt, host)
         host.progress.enter(Stage.RUNNING)
     agent_host = AgentHost(
@@ -93,7 +93,11 @@ def run(attempt: AttemptFolder, host: Host) -> None:
         progress=host.progress,
         stop=host.stop,
     )
-    attempt.write("agent_run", run_agent(agent_host, attempt, _agent_tree(attempt)))
+    try:
+        attempt.write("agent_run", run_agent(agent_host, attempt, _agent_tree(attempt)))
+    except ScriptMismatch as mismatch:
+        attempt.write("outcome", Refused(reason=str(mismatch)))
+    clean_up(host.client, attempt)
 
 
 def take_patch(attempt: AttemptFolder, host: Host) -> None:
@@ -125,8 +129,10 @@ def check(attempt: AttemptFolder, host: Host) -> None:
 
 
 def publish(attempt: AttemptFolder, host: Host) -> None:
-    """The outcome; and the branch, unless a gate failed."""
+    """The outcome, unless there is one already; and the branch, unless a gate failed."""
     host.progress.enter(Stage.PUBLISHING)
+    if attempt.outcome() is not None:
+        return
     run_record, acceptance = attempt.agent_run(), attempt.acceptance()
     if run_record is None:
         raise MachineryError("the agent's run left no record; resume the attempt.")

@@ -109,6 +109,16 @@ class Stopped(Exception):
     """The user asked to stop; the attempt can be resumed."""
 
 
+def exists(client: docker.DockerClient, name: str) -> bool:
+    """Whether there is a container of that name, running or not."""
+    with _as_machinery("looking for a container"):
+        try:
+            client.containers.get(name)
+        except NotFound:
+            return False
+    return True
+
+
 def remove(client: docker.DockerClient, name: str) -> None:
     """Removes a container and its anonymous volumes, whether it runs or not; fine if there is none."""
     with _as_machinery("removing a container"), contextlib.suppress(NotFound):
