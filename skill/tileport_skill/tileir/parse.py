@@ -30,7 +30,8 @@ _OF_KIND = {
     "@*": rf"{_TYPE}(?:, {_TYPE})*",
     "@^": rf"{_TYPE}(?:, {_TYPE})*",
 }
-_HEAD = re.compile(r"((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = (\w+)|(\w+)")
+_RESULT = r"%[\w$.\-]+(?::\d{1,9})?"
+_HEAD = re.compile(rf"({_RESULT}(?:, {_RESULT})*) = (\w+)|(\w+)")
 _ENTRY = re.compile(r"entry @([\w$.]+)\((.*)\)(?: optimization_hints=<(.*)>)? \{")
 _ARGUMENT = re.compile(rf"({_VALUE}): ({_TYPE})(?:, |$)")
 _REGION = re.compile(rf"\(({_VALUE}: {_TYPE}(?:, {_VALUE}: {_TYPE})*)\) \{{")
