@@ -113,7 +113,7 @@ def compare_sources(
         return _unread(a, b, arch, reason)
 
 
-_ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RecursionError, MemoryError)
+_ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError, MemoryError)
 
 
 def _climb(

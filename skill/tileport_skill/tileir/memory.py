@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tileport_skill.tileir.elements import Array
+from tileport_skill.tileir.elements import Array, bits_of
 from tileport_skill.tileir.launch import Buffer
 
 _SPACING = 40
@@ -88,9 +88,10 @@ class Memory:
             if region.tracked:
                 self._check(region.reader_block, region.reader_access, index, before, "overwritten", report)
             values = data[where]
-            if index.size > 1 and np.unique(index).size != index.size:
-                report("race", f"one store writes an element of {region.name} twice")
-            region.data.view(data.dtype)[index] = values
+            view = region.data.view(data.dtype)
+            view[index] = values
+            if (view[index].view(bits_of(data.dtype)) != values.view(bits_of(data.dtype))).any():
+                report("race", f"one store gives an element of {region.name} two values")
             region.poison[index] = False if poison is None else poison[where]
             region.touched[index] = True
             region.writer_block[index] = self.block + 1

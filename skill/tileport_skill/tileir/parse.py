@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tileport_skill.errors import RequestError
 from tileport_skill.tileir.formats import FOLDS, FORMATS, Field, Part, fields, parts
 from tileport_skill.tileir.records import Entry, Global, Module, Op, Region, Value
-from tileport_skill.tileir.types import Tile, Token, Type, parse_type
+from tileport_skill.tileir.types import TensorView, Tile, Token, Type, parse_type
 
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 64
@@ -30,7 +30,8 @@ _OF_KIND = {
     "@*": rf"{_TYPE}(?:, {_TYPE})*",
     "@^": rf"{_TYPE}(?:, {_TYPE})*",
 }
-_HEAD = re.compile(r"((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = (\w+)|(\w+)")
+_RESULT = r"%[\w$.\-]+(?::\d{1,9})?"
+_HEAD = re.compile(rf"({_RESULT}(?:, {_RESULT})*) = (\w+)|(\w+)")
 _ENTRY = re.compile(r"entry @([\w$.]+)\((.*)\)(?: optimization_hints=<(.*)>)? \{")
 _ARGUMENT = re.compile(rf"({_VALUE}): ({_TYPE})(?:, |$)")
 _REGION = re.compile(rf"\(({_VALUE}: {_TYPE}(?:, {_VALUE}: {_TYPE})*)\) \{{")
@@ -189,6 +190,8 @@ class _Reader:
             regions = self.blocks(reading.block_arguments(), depth)
         elif name in FOLDS:
             regions = (self.fold_region(depth),)
+        if name == "make_tensor_view" and not _dimensions_fit(reading):
+            raise self.fail("the shape or strides are not those of the type")
         if name == "load_ptr_tko":
             _tell_padding_from_mask(reading.operands)
         results = self.results(head[1], reading, number)
@@ -321,6 +324,18 @@ class _Reading:
         initial = self.operands.get("initValues", ())
         arguments += [define(name, value.type) for name, value in zip(self.new_names, initial, strict=True)]
         return tuple(arguments)
+
+
+def _dimensions_fit(reading: _Reading) -> bool:
+    """Whether the type has a `?` exactly where an operand is given, and otherwise the same numbers."""
+    type_ = reading.result_types[0]
+    if not isinstance(type_, TensorView):
+        return False
+    for known, name in ((type_.shape, "dynamicShape"), (type_.strides, "dynamicStrides")):
+        spelled = ["?" if item.startswith("%") else item for item in reading.attributes[name].split(", ") if item]
+        if spelled != ["?" if n is None else str(n) for n in known]:
+            return False
+    return True
 
 
 def _tell_padding_from_mask(operands: dict[str, tuple[Value, ...]]) -> None:

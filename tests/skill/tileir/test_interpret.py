@@ -339,3 +339,15 @@ def test_a_kernel_computes_what_numpy_computes(name, soak):
         np.testing.assert_allclose(
             written.data.astype(np.float32), expected.reshape(-1).astype(np.float32), rtol=2e-3, atol=2e-3
         )
+
+
+def test_a_store_may_write_an_element_twice_but_not_with_two_values():
+    twice = "tensor_view<?xf32, strides=[1]>"
+    body = (
+        f"%o = make_tensor_view %q, shape = [%n], strides = [%z] : tile<i32> -> {twice.replace('[1]', '[?]')}\n"
+        f"%ow = make_partition_view %o : partition_view<tile=(4), {twice.replace('[1]', '[?]')}>\n"
+        "%x, %xt = LOAD %v[%z] IN\n"
+        f"%d = STORE %x, %ow[%z] : tile<4xf32>, partition_view<tile=(4), {twice.replace('[1]', '[?]')}>, tile<i32> -> token"
+    )
+    assert not outcome_of(body, [5, 5, 5, 5], [0, 0, 0, 0], 4).findings
+    assert kinds(outcome_of(body, [5, 5, 6, 5], [0, 0, 0, 0], 4)) == {"race"}

@@ -78,6 +78,14 @@ HEAD = "entry @k(%arg0: tile<f32>, %arg1: tile<i32>) {\n"
         ("  %arg1 = negf %arg0 : tile<f32>\n", 2, 3, "defined twice"),
         ("  if %arg0 {\n", 5, 1, "ends inside a region"),
         ("  ???\n", 2, 3, "not an operation"),
+        (
+            "  %0 = make_tensor_view %arg0, shape = [%arg1], strides = [] : tile<i32> -> "
+            "tensor_view<?xf32, strides=[1]>\n",
+            2,
+            3,
+            "not those of the type",  # found by fuzzing
+        ),
+        ("  %0:2%1 = get_tile_block_id : tile<i32>\n", 2, 3, "not an operation"),  # found by fuzzing
     ],
 )
 def test_an_error_has_line_column_and_text(body, line, column, says):
