@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.capture.analysis import Analysis, Variant, analyse
@@ -75,7 +76,7 @@ def show_command(operator: str, repo: Repo = Path(), arch: Archs = ARCHS, out: O
     for captured in captures:
         console.print(_launches(captured))
     for line in analysis.failures:
-        console.print(f"not captured: {line}")
+        console.print(escape(f"not captured: {line}"))
     if analysis.unlaunched:
         console.print(f"launched by no test: {', '.join(analysis.unlaunched)}")
 
@@ -126,7 +127,7 @@ def _hints(variant: Variant) -> str:
 def _launches(captured: Capture) -> Table:
     table = Table("test", "status", "launches", "configurations", title=captured.arch, box=None)
     for test in captured.tests:
-        table.add_row(test.id.split("::", 1)[-1], test.status, str(test.launches), str(test.configurations))
+        table.add_row(escape(test.id.split("::", 1)[-1]), test.status, str(test.launches), str(test.configurations))
     return table
 
 
