@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.emit.cli import built_emitter
@@ -63,7 +64,7 @@ def verify_command(
 def _print(rows: tuple[Row, ...]) -> None:
     table = Table("arch", "kernel", "entry", "verdict", "compiled kernels", "why", box=None)
     for (*cells, why), count in sorted(Counter(map(_line, rows)).items()):
-        table.add_row(*cells, str(count), why)
+        table.add_row(*cells, str(count), escape(why))
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table)
     other = sum(not row.same_assumptions for row in rows if row.counts)

@@ -18,6 +18,7 @@ from tileport_skill.capture.records import (
     Scalar,
     Specialisation,
 )
+from tileport_skill.capture.triton import Dumped
 from tileport_skill.tilegym.operators import REFERENCE_BACKEND, Checkout, Operator
 
 
@@ -92,12 +93,16 @@ class Analysis:
     tolerances: tuple[Tolerance, ...]
     failures: tuple[str, ...]
     """Tests that could not be captured: test, line, reason."""
+    triton: tuple[Dumped, ...]
+    """References of Triton's Tile IR backend, where a dump was given."""
     versions: dict[str, str]
     schema: Literal[1] = 1
     __pydantic_config__: ClassVar = FORBID
 
 
-def analyse(checkout: Checkout, operator: Operator, captures: Sequence[Capture]) -> Analysis:
+def analyse(
+    checkout: Checkout, operator: Operator, captures: Sequence[Capture], triton: tuple[Dumped, ...] = ()
+) -> Analysis:
     """The analysis of one operator from its captures, one for each architecture."""
     source = (checkout.root / operator.reference).read_bytes()
     launches = [launch for captured in captures for launch in captured.launches]
@@ -115,12 +120,17 @@ def analyse(checkout: Checkout, operator: Operator, captures: Sequence[Capture])
         reference=operator.reference,
         reference_sha256=hashlib.sha256(source).hexdigest(),
         baseline=REFERENCE_BACKEND,
-        baseline_reason="the reference that was captured; no Triton-TileIR dump was given",
+        baseline_reason=(
+            "the reference whose launches were captured"
+            if triton
+            else "the reference that was captured; no Triton-TileIR dump was given"
+        ),
         archs=tuple(captured.arch for captured in captures),
         variants=tuple(variants),
         unlaunched=tuple(kernel for kernel in operator.kernels if kernel not in launched),
         tolerances=_tolerances(captures),
         failures=tuple(failures),
+        triton=triton,
         versions=dict(captures[0].versions) if captures else {},
     )
 

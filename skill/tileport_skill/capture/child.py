@@ -108,7 +108,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
         "PYTHONPATH": ":".join([*map(str, (SKILL, root, package_root)), os.environ.get("PYTHONPATH", "")]),
         "USER": "capture",  # torch asks for a name, and in a container the user may have none
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
         "PYTHONWARNINGS": "ignore",
         "LD_PRELOAD": stubs.preloaded(),
         "TILEPORT_CAPTURE": str(request),

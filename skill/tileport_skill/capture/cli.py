@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.capture.analysis import Analysis, Variant, analyse
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture
+from tileport_skill.capture.triton import read_dump
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 
@@ -24,6 +26,7 @@ Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, 
 Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100, sm_120 or a device's name; may be repeated.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where results go; default: the cache.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")]
+Dump = Annotated[Path | None, typer.Option("--triton-dump", help="A folder of Tile IR that Triton's backend dumped.")]
 Every = Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")]
 ARCHS = ["sm_90"]
 
@@ -39,6 +42,7 @@ def capture_command(
     repo: Repo = Path(),
     arch: Archs = ARCHS,
     out: Out = None,
+    triton_dump: Dump = None,
     as_json: Json = False,
 ) -> None:
     """Run operators' tests without a GPU; write capture.json per architecture and analysis.json per operator."""
@@ -50,7 +54,7 @@ def capture_command(
     done = []
     for operator in chosen:
         try:
-            done.append(_captured(checkout, operator, arch, out))
+            done.append(_captured(checkout, operator, arch, out, triton_dump))
         except RequestError as error:
             if len(chosen) == 1:
                 raise
@@ -72,17 +76,17 @@ def show_command(operator: str, repo: Repo = Path(), arch: Archs = ARCHS, out: O
     for captured in captures:
         console.print(_launches(captured))
     for line in analysis.failures:
-        console.print(f"not captured: {line}")
+        console.print(escape(f"not captured: {line}"))
     if analysis.unlaunched:
         console.print(f"launched by no test: {', '.join(analysis.unlaunched)}")
 
 
 def _captured(
-    checkout: Checkout, operator: Operator, archs: list[str], out: Path | None
+    checkout: Checkout, operator: Operator, archs: list[str], out: Path | None, triton_dump: Path | None = None
 ) -> tuple[Analysis, tuple[Capture, ...]]:
     folder = (out or cache_folder("captures")) / operator.name
     captures = capture(checkout, [operator], archs, folder)
-    analysis = analyse(checkout, operator, captures)
+    analysis = analyse(checkout, operator, captures, read_dump(triton_dump) if triton_dump else ())
     adapter = TypeAdapter(Analysis)
     (folder / "analysis.json").write_bytes(adapter.dump_json(analysis, indent=1) + b"\n")
     (folder / "analysis.schema.json").write_text(json.dumps(adapter.json_schema(), indent=1) + "\n", encoding="utf-8")
@@ -123,7 +127,7 @@ def _hints(variant: Variant) -> str:
 def _launches(captured: Capture) -> Table:
     table = Table("test", "status", "launches", "configurations", title=captured.arch, box=None)
     for test in captured.tests:
-        table.add_row(test.id.split("::", 1)[-1], test.status, str(test.launches), str(test.configurations))
+        table.add_row(escape(test.id.split("::", 1)[-1]), test.status, str(test.launches), str(test.configurations))
     return table
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.capture.cache import cache_folder
@@ -97,5 +98,6 @@ def _line(arch: str, one: Asked, path: Path, problem: Problem | None) -> dict[st
 def _print(lines: list[dict[str, str]]) -> None:
     table = Table("arch", "kernel", "entry", "generics", "result", box=None)
     for line in lines:
-        table.add_row(line["arch"], line["kernel"], line["entry"], line["generics"], line["problem"] or line["file"])
+        result = escape(line["problem"] or line["file"])  # a message may hold brackets, which are mark-up to rich
+        table.add_row(line["arch"], line["kernel"], line["entry"], line["generics"], result)
     Console(width=None if sys.stdout.isatty() else 180).print(table)

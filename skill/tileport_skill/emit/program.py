@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ BUILD_SECONDS = 1800.0
 DESCRIBE_SECONDS = 20.0
 REQUEST_SECONDS = 30.0
 ADDRESS_SPACE = 8 << 30
+WORKERS = 2
+"""Processes that share one call's requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +110,19 @@ class Emitter:
         self, kernel: Path, requests: Sequence[Request], *, seconds: float = REQUEST_SECONDS
     ) -> tuple[Emitted, ...]:
         """One answer per request, in order. A request that hangs or crashes the program spoils no other."""
+        share = max(1, -(-len(requests) // WORKERS))
+        parts = [requests[start : start + share] for start in range(0, len(requests), share)]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            answers = pool.map(lambda part: self._emit(kernel, part, seconds), parts)
+        return tuple(answer for part in answers for answer in part)
+
+    def _emit(self, kernel: Path, requests: Sequence[Request], seconds: float) -> list[Emitted]:
         answers: list[Emitted] = []
         with tempfile.TemporaryDirectory(prefix="tileport-emit-") as folder:
             while len(answers) < len(requests):
                 before = len(answers)
                 answers += self._run(kernel, requests[before:], Path(folder), seconds)
-        return tuple(answers)
+        return answers
 
     def _run(self, kernel: Path, requests: Sequence[Request], folder: Path, seconds: float) -> list[Emitted]:
         """Answers of one process, up to and with the first request it did not survive."""

@@ -21,7 +21,7 @@ import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
-from tileport_skill.capture.inside import checks, device, tensors, values
+from tileport_skill.capture.inside import checks, device, lean, tensors, values
 from tileport_skill.capture.inside.export import export, export_for_port
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
@@ -37,6 +37,9 @@ PROFILE = profile_of(REQUEST["arch"])
 BACKEND = REQUEST["backend"]
 STARTED = time.monotonic()
 
+# Compiled files of packages are cached; the checkout's are not, since only their time and size would be checked.
+sys.dont_write_bytecode = True
+lean.install()
 device.install(PROFILE)
 tensors.install(REQUEST["package"], REQUEST["root"])
 values.install()
