@@ -22,9 +22,6 @@ soak: setup
 mutants: setup
 	@.venv/bin/python tests/soak/tileir_mutants.py
 
-mutants: setup
-	@.venv/bin/python tests/soak/tileir_mutants.py
-
 bench: setup
 	@.venv/bin/python -m tests.bench
 
