@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -29,8 +30,13 @@ def bytecode_path(sha256: str) -> Path:
 
 
 def read_bytecode(sha256: str) -> bytes:
+    """The bytecode of that hash, checked: a port's own code ran in a process that could write the cache."""
     path = bytecode_path(sha256)
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise MachineryError(f"Tile IR {sha256[:16]} is not in the cache ({error}). Capture again.") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        path.unlink(missing_ok=True)
+        raise MachineryError(f"Tile IR {sha256[:16]} in the cache was not what its name says. Capture again.")
+    return content
