@@ -153,17 +153,22 @@ def _first_string(decorator: ast.expr) -> set[str]:
     return set()
 
 
-def _read_tests(checkout: Checkout) -> dict[str, set[str]]:
-    """Test files by path, with the identifiers each mentions: a test names the operator it calls."""
+def _read_tests(checkout: Checkout) -> dict[str, str]:
+    """Test files by path, with their text."""
     folder = checkout.root / "tests" / "ops"
     return {
-        path.relative_to(checkout.root).as_posix(): set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        path.relative_to(checkout.root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("test_*.py"))
     }
 
 
-def _tests_of(name: str, aliases: set[str], tests: dict[str, set[str]]) -> tuple[str, ...]:
-    """Files named after the operator, else every file that mentions one of its names."""
-    named = [path for path in tests if Path(path).stem == f"test_{name}"]
-    mentioning = [path for path, words in tests.items() if words & {name, *aliases}]
-    return tuple(sorted({*named, *mentioning} if named else set(mentioning)))
+def _tests_of(name: str, aliases: set[str], tests: dict[str, str]) -> tuple[str, ...]:
+    """Files named after the operator and files that call it through `tilegym.ops`; else any that mention it.
+
+    A name alone says little where there is a better sign: `softmax` stands in every attention test.
+    """
+    either = "|".join(map(re.escape, sorted({name, *aliases})))
+    called = re.compile(rf"\bops\.(?:\w+\.)*(?:{either})\b")
+    mentioned = re.compile(rf"\b(?:{either})\b")
+    found = {path for path, text in tests.items() if Path(path).stem == f"test_{name}" or called.search(text)}
+    return tuple(sorted(found or {path for path, text in tests.items() if mentioned.search(text)}))

@@ -1,8 +1,4 @@
-"""silu_and_mul on cuTile Rust: silu(input[..., :hidden]) * input[..., hidden:].
-
-Forward only. An input that needs a gradient is refused rather than detached, so that no training step loses one
-silently.
-"""
+"""silu_and_mul on cuTile Rust: silu(input[..., :hidden]) * input[..., hidden:], and its gradient."""
 
 from types import SimpleNamespace
 
@@ -21,6 +17,10 @@ int32_t cutile_silu_and_mul(
     const TensorDesc* output, const TensorDesc* input,
     int32_t tile_size, int32_t num_cta_in_cga, int32_t occupancy,
     int32_t device_id, uint64_t raw_stream);
+int32_t cutile_silu_and_mul_backward(
+    const TensorDesc* grad_output, const TensorDesc* input, const TensorDesc* grad_a, const TensorDesc* grad_b,
+    int32_t tile_size, int32_t num_cta_in_cga, int32_t occupancy,
+    int32_t device_id, uint64_t raw_stream);
 """
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 _AUTO = -1
@@ -34,57 +34,83 @@ def _configurations(tile_bytes: int, device: torch.device) -> list[SimpleNamespa
     return [SimpleNamespace(num_ctas=2 if large else 1, occupancy=occupancy) for occupancy in _OCCUPANCIES]
 
 
-def _launch(
-    output: torch.Tensor, rows: torch.Tensor, tile_size: int, num_ctas: int, occupancy: int
-) -> torch.Tensor:
+def _call(function: str, tensors: tuple[torch.Tensor, ...], tile_size: int, num_ctas: int, occupancy: int) -> None:
     ffi, library = bind_kernel_function_cffi("silu_and_mul", _CDEF)
-    device = output.device
-    code = library.cutile_silu_and_mul(
-        make_tensor_desc(ffi, output),
-        make_tensor_desc(ffi, rows),
+    device = tensors[0].device
+    code = getattr(library, function)(
+        *[make_tensor_desc(ffi, tensor) for tensor in tensors],
         tile_size,
         num_ctas,
         occupancy,
         torch.cuda.current_device() if device.index is None else device.index,
         torch.cuda.current_stream(device).cuda_stream,
     )
-    check_rc(code, "cutile_silu_and_mul")
-    return output
+    check_rc(code, function)
+
+
+def _launch(function: str, tensors: tuple[torch.Tensor, ...], hidden: int) -> None:
+    """One launch; with autotuning the fastest configuration of earlier calls with rows of this size and type."""
+    tile_size = next_power_of_2(hidden)
+    if is_autotune_disabled():
+        _call(function, tensors, tile_size, _AUTO, _AUTO)
+        return
+    dtype, device = tensors[0].dtype, tensors[0].device
+
+    def run(configuration: SimpleNamespace) -> torch.Tensor:
+        _call(function, tensors, tile_size, configuration.num_ctas, configuration.occupancy)
+        return tensors[-1]
+
+    autotune_launch(
+        kernel_fn=run,
+        configs=_configurations(tile_size * dtype.itemsize, device),
+        key=(function, hidden, dtype, str(device)),
+        kernel_name=function,
+    )
+
+
+def _forward(input: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    hidden = input.shape[-1] // 2
+    rows = input.view(-1, input.shape[-1])
+    output = out
+    if output is None:
+        output = torch.empty((rows.shape[0], hidden), dtype=input.dtype, device=input.device)
+    _launch("cutile_silu_and_mul", (output.view(-1, hidden), rows), hidden)
+    return output.view(*input.shape[:-1], hidden)
+
+
+class _SiluAndMul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(input)
+        return _forward(input, None)
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        (input,) = ctx.saved_tensors
+        hidden = grad_output.shape[-1]
+        grad_rows = grad_output.contiguous().view(-1, hidden)
+        rows = input.contiguous().view(-1, input.shape[-1])
+        grad_a, grad_b = torch.empty_like(grad_rows), torch.empty_like(grad_rows)
+        _launch("cutile_silu_and_mul_backward", (grad_rows, rows, grad_a, grad_b), hidden)
+        return torch.cat([grad_a.view(grad_output.shape), grad_b.view(grad_output.shape)], dim=-1)
 
 
 @register_impl("silu_and_mul", backend="cutile-rs")
 def silu_and_mul(input: torch.Tensor, out: torch.Tensor | None = None, **_unused: object) -> torch.Tensor:
     """The result has the shape (..., hidden) of an input (..., 2 * hidden); with `out` given it is written there."""
-    if input.requires_grad:
-        raise NotImplementedError("cutile-rs silu_and_mul is forward only; detach the input to use it")
     if input.dtype not in _DTYPES:
         raise NotImplementedError(f"cutile-rs silu_and_mul: {input.dtype} is not supported")
-    hidden = input.shape[-1] // 2
-    shape = (*input.shape[:-1], hidden)
-    if out is not None and tuple(out.shape) != shape:
-        raise ValueError(f"Output tensor shape {tuple(out.shape)} does not match expected shape {shape}")
     input = input.contiguous()
-    rows = input.view(-1, input.shape[-1])
-    target = None if out is None or not out.is_contiguous() else out.view(-1, hidden)
-
-    def run(configuration: SimpleNamespace) -> torch.Tensor:
-        output = target
-        if output is None:
-            output = torch.empty((rows.shape[0], hidden), dtype=input.dtype, device=input.device)
-        return _launch(output, rows, tile_size, configuration.num_ctas, configuration.occupancy)
-
-    tile_size = next_power_of_2(hidden)
-    if is_autotune_disabled():
-        result = run(SimpleNamespace(num_ctas=_AUTO, occupancy=_AUTO))
-    else:
-        result = autotune_launch(
-            kernel_fn=run,
-            configs=_configurations(tile_size * input.dtype.itemsize, input.device),
-            key=(hidden, input.dtype, str(input.device)),
-            kernel_name="silu_and_mul",
-        ).output
+    if input.requires_grad:
+        if out is not None:
+            raise ValueError("out parameter not supported when requires_grad=True")
+        return _SiluAndMul.apply(input)
+    shape = (*input.shape[:-1], input.shape[-1] // 2)
     if out is None:
-        return result.view(shape)
-    if target is None:
-        out.copy_(result.view(shape))
+        return _forward(input, None)
+    if tuple(out.shape) != shape:
+        raise ValueError(f"Output tensor shape {tuple(out.shape)} does not match expected shape {shape}")
+    if out.is_contiguous():
+        return _forward(input, out)
+    out.copy_(_forward(input, None))
     return out
