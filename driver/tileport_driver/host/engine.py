@@ -68,22 +68,23 @@ def _our_engine() -> Iterator[Path]:
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
     socket = runtime_dir() / "docker.sock"
-    with (folder / "users.lock").open("w") as users:
-        with _starting(folder):
+    # The locks lie beside the socket: processes with caches of their own still share the one engine.
+    with (runtime_dir() / "users.lock").open("w") as users:
+        with _starting():
             fcntl.flock(users, fcntl.LOCK_SH)
             if _connect(socket) is None:
                 _start(folder, socket)
         try:
             yield socket
         finally:
-            with _starting(folder):
-                _stop_if_last(folder, users.fileno())
+            with _starting():
+                _stop_if_last(users.fileno())
 
 
 @contextlib.contextmanager
-def _starting(folder: Path) -> Iterator[None]:
+def _starting() -> Iterator[None]:
     """Starting and stopping are one at a time on a machine."""
-    with (folder / "start.lock").open("w") as lock:
+    with (runtime_dir() / "start.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -114,7 +115,7 @@ def _start(folder: Path, socket: Path) -> None:
     raise MachineryError(f"dockerd did not start:\n{_last_lines(_log())}\nThe whole log: {_log()}")
 
 
-def _stop_if_last(folder: Path, users: int) -> None:
+def _stop_if_last(users: int) -> None:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -22,8 +22,8 @@ from uv import find_uv_bin
 
 from tileport_driver.container import run_to_end
 from tileport_driver.host.paths import cache_dir, containers_dir, repository_root
-from tileport_driver.host.rust import RustToolchain, ensure_rust
 from tileport_driver.host.versions import Versions
+from tileport_skill.emit.rust import MINIMUM, RustToolchain, ensure_rust
 from tileport_skill.errors import MachineryError
 
 _FREE_GIB_NEEDED = 12
@@ -78,7 +78,7 @@ def ensure_toolchain(
     client: docker.DockerClient, base_image: str, versions: Versions, say: Callable[[str], None]
 ) -> Toolchain:
     """The toolchain for these versions, made if it is missing. Raises `MachineryError` saying what is needed."""
-    rust = ensure_rust(versions.rust_minimum, cache_dir())
+    rust = ensure_rust(MINIMUM, cache_dir())
     python = _once("pythons", _python_key(), lambda part: _install_python(part, versions, say))
     builder = _Builder(client, base_image, say)
     bytecode = _once("bytecodes", python.name, lambda part: _make_bytecode(part, builder, python))

@@ -14,18 +14,15 @@ class Versions:
     debian_suite: str
     debian_image: str
     python: str
-    rust_minimum: tuple[int, int]
     cutile: str
 
 
 def read_versions(containers: Path) -> Versions:
     """Raises `KeyError` if the file lacks an entry: a bug, not a user's mistake."""
     table = tomllib.loads((containers / "versions.toml").read_text(encoding="utf-8"))
-    major, minor = table["rust"]["minimum"].split(".")
     return Versions(
         debian_suite=table["debian"]["suite"],
         debian_image=table["debian"]["image"],
         python=table["python"]["version"],
-        rust_minimum=(int(major), int(minor)),
         cutile=table["crates"]["cutile"],
     )

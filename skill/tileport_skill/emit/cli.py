@@ -20,7 +20,8 @@ from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.program import Emitter, build_emitter
 from tileport_skill.emit.requests import Asked, requests_for
 from tileport_skill.emit.rules import explained
-from tileport_skill.emit.tools import cargo_program, cuda_folder
+from tileport_skill.emit.rust import MINIMUM, ensure_rust
+from tileport_skill.emit.tools import cuda_folder
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
@@ -43,7 +44,9 @@ def built_emitter() -> Path:
     """The one that `TILEPORT_EMITTER` names, or the one in the cache, built now if it is not there yet."""
     if os.environ.get("TILEPORT_EMITTER"):
         return Path(os.environ["TILEPORT_EMITTER"])
-    return build_emitter(cache_folder(), cargo=cargo_program(), cuda=cuda_folder(), environment=dict(os.environ))
+    rust = ensure_rust(MINIMUM, cache_folder())
+    environment = rust.environment(cache_folder("cargo"))
+    return build_emitter(cache_folder(), cargo=rust.cargo, cuda=cuda_folder(), environment=environment)
 
 
 def emit_command(

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from tileport_skill.errors import MachineryError
 
+MINIMUM = (1, 89)
+"""What the crates TileGym pins need."""
 _RUSTUP = "https://sh.rustup.rs"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileport_driver.host.rust import RustToolchain, ensure_rust, find_rust, find_rust_in
+from tileport_skill.emit.rust import RustToolchain, ensure_rust, find_rust, find_rust_in
 from tileport_skill.errors import MachineryError
 
 
@@ -52,7 +52,7 @@ def test_this_machines_toolchain_is_found_with_an_empty_home_and_runs(
 def test_without_rust_and_without_network_one_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tileport_driver.host.rust.find_rust", lambda minimum: None)
+    monkeypatch.setattr("tileport_skill.emit.rust.find_rust", lambda minimum: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineryError, match="Install Rust"):
         ensure_rust((1, 89), tmp_path)
