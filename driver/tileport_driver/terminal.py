@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tileport_driver.progress import Progress, Snapshot, Stage
+from tileport_driver.progress import Progress, Snapshot
 from tileport_driver.records import EXIT_CODES, Failed, NotRun, Passed
 from tileport_driver.service import Ended
 from tileport_skill.tilegym.operators import Operator
@@ -151,8 +151,3 @@ def _shortened(lines: tuple[str, ...], most: int = 8) -> Text:
     if len(lines) > most:
         shown.append(f"... and {len(lines) - most} more, in the report")
     return Text("\n".join(shown))
-
-
-def stage_lines(console: Console) -> Callable[[Stage], None]:
-    """Prints each stage as it begins; for callers without a live display."""
-    return lambda stage: console.print(stage.value)

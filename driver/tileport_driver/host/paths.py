@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tileport_skill.capture.cache import cache_folder
+
 
 def repository_root() -> Path:
     """Tileport's own checkout; it runs from one, since images are built from `containers/`."""
@@ -18,12 +20,14 @@ def containers_dir() -> Path:
 
 def cache_dir() -> Path:
     """Toolchains, base images, cargo targets: may be deleted at any time. `TILEPORT_CACHE` moves it."""
-    return _folder("TILEPORT_CACHE", "XDG_CACHE_HOME", ".cache")
+    return cache_folder()
 
 
 def state_dir() -> Path:
     """Attempts and their progress: never deleted by us. `TILEPORT_STATE` moves it."""
-    return _folder("TILEPORT_STATE", "XDG_STATE_HOME", ".local/state")
+    if os.environ.get("TILEPORT_STATE"):
+        return Path(os.environ["TILEPORT_STATE"])
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tileport"
 
 
 def runtime_dir() -> Path:
@@ -33,11 +37,3 @@ def runtime_dir() -> Path:
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user; remove it")
     return folder
-
-
-def _folder(ours: str, theirs: str, fallback: str) -> Path:
-    if os.environ.get(ours):
-        return Path(os.environ[ours])
-    if os.environ.get(theirs):
-        return Path(os.environ[theirs]) / "tileport"
-    return Path.home() / fallback / "tileport"

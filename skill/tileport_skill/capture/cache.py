@@ -12,9 +12,10 @@ VARIABLE = "TILEPORT_CACHE"
 
 
 def cache_folder(*parts: str) -> Path:
-    """`$TILEPORT_CACHE` or `~/.cache/tileport`, then `parts`; made if absent."""
+    """`$TILEPORT_CACHE`, else `tileport` in `$XDG_CACHE_HOME` or `~/.cache`; then `parts`. Made if absent."""
     root = os.environ.get(VARIABLE)
-    folder = (Path(root) if root else Path.home() / ".cache" / "tileport").joinpath(*parts)
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = (Path(root) if root else caches / "tileport").joinpath(*parts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
