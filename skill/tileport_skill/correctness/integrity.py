@@ -1,0 +1,108 @@
+"""Are the functions that judge still the ones that were there before the port was imported?"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import marshal
+import threading
+from pathlib import Path
+from typing import Any
+
+WATCHED = (
+    "torch.allclose",
+    "torch.equal",
+    "torch.empty",
+    "torch.empty_like",
+    "torch.manual_seed",
+    "torch.randn",
+    "torch.save",
+    "torch.testing.assert_close",
+    "torch.autograd.grad",
+    "torch.cuda.synchronize",
+    "torch.cuda.current_stream",
+    "torch.cuda.Event",
+    "torch.cuda.Event.elapsed_time",
+    "torch.cuda.Event.record",
+    "torch.cuda.Stream",
+    "torch.cuda.Stream.synchronize",
+    "torch.Tensor.detach",
+    "torch.Tensor.cpu",
+    "torch.Tensor.clone",
+    "torch.Tensor.__eq__",
+    "torch.Tensor.equal",
+    "torch.Tensor.data_ptr",
+    "torch.Tensor.backward",
+    "time.perf_counter",
+    "time.perf_counter_ns",
+    "time.time",
+    "json.dumps",
+    "cupti.cupti.activity_flush_all",
+    "cupti.cupti.activity_disable",
+    "_pytest.runner.runtestprotocol",
+    "_pytest.reports.TestReport.from_item_and_call",
+    "_pytest.junitxml.LogXML.pytest_runtest_logreport",
+    "tileport_skill.correctness.tracing.Trace.drain",
+    "tileport_skill.correctness.tracing.Trace._completed",
+    "tileport_skill.correctness.replay.observe",
+    "tileport_skill.correctness.plugin.Plugin.pytest_runtest_logreport",
+)
+"""Imported before the port is; whoever changes one of them has an answer to hide."""
+
+
+class Snapshot:
+    """The watched functions as they were when this was made."""
+
+    def __init__(self, names: tuple[str, ...] = WATCHED) -> None:
+        self._before = {name: _meaning(name) for name in names}
+
+    def changed(self) -> tuple[str, ...]:
+        """The names that mean something else now."""
+        found = []
+        for name, (function, code) in self._before.items():
+            now, code_now = _meaning(name)
+            if now is not function or code_now is not code:
+                found.append(name)
+        return tuple(found)
+
+
+def fingerprint(module: str) -> dict[str, str]:
+    """A hash of every function's code in `module`, so that two processes can tell whether they ran the same."""
+    found = {}
+    for name, value in vars(importlib.import_module(module)).items():
+        code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+        if code is not None and getattr(value, "__module__", None) == module:
+            found[name] = hashlib.sha256(marshal.dumps(code)).hexdigest()
+    return found
+
+
+def thread_count() -> int:
+    """Threads of this process, those the interpreter knows nothing of included."""
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def python_threads() -> int:
+    """Threads of the interpreter beside the one that asks."""
+    return threading.active_count() - 1
+
+
+def _meaning(name: str) -> tuple[Any, Any]:
+    """The object and its code: replacing either shows."""
+    found = resolve(name)
+    return found, getattr(found, "__code__", None)
+
+
+def resolve(name: str) -> Any:
+    """The object `a.b.c` names, importing as far as there are modules; None if there is none."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        for part in parts[length:]:
+            # Through the type's own dictionary where there is one: a bound method is a new object every time.
+            found = vars(found).get(part, getattr(found, part, None)) if hasattr(found, "__dict__") else None
+        return found
+    return None
