@@ -118,7 +118,7 @@ def _both(
 
 
 def _implementation(name: str, role: Role) -> Callable[..., Any]:
-    """This side's implementation as registered, past the recorder the tests ran with; `NAME()` is a getter's product."""
+    """This side's implementation as registered, past the recorder; `NAME()` is a getter's product."""
     dispatcher = importlib.import_module("tilegym.backend.dispatcher")
     registered = dispatcher._REGISTRY[name.removesuffix("()")][BACKENDS[role]]
     found = getattr(registered, "_tileport_inner", registered)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import inspect
-import marshal
 import threading
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 WATCHED = (
@@ -71,10 +70,16 @@ def fingerprint(module: str) -> dict[str, str]:
     """A hash of every function's code in `module`, so that two processes can tell whether they ran the same."""
     found = {}
     for name, value in vars(importlib.import_module(module)).items():
-        code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
-        if code is not None and getattr(value, "__module__", None) == module:
-            found[name] = hashlib.sha256(marshal.dumps(code)).hexdigest()
+        code = getattr(value, "__code__", None)
+        if code is not None:
+            found[name] = hashlib.sha256(_essence(code).encode()).hexdigest()
     return found
+
+
+def _essence(code: CodeType) -> str:
+    """What a function does, without where its file lies."""
+    constants = [_essence(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
 
 
 def thread_count() -> int:
