@@ -17,7 +17,17 @@ from tileport_driver.records import EngineName
 from tileport_driver.requests import Order, repository_root_of
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
-from tileport_driver.terminal import exit_code, show_end, show_operators, stderr, stdout, stop_on_interrupt, watch
+from tileport_driver.terminal import (
+    exit_code,
+    show_end,
+    show_gates,
+    show_needs,
+    show_operators,
+    stderr,
+    stdout,
+    stop_on_interrupt,
+    watch,
+)
 from tileport_skill.errors import RequestError, TileportError
 from tileport_skill.tilegym.operators import open_checkout, read_operators
 
@@ -87,6 +97,45 @@ def show(
         stdout().print(f"Go on with: tileport resume {folder.id}", soft_wrap=True)
     else:
         show_end(Ended(outcome, folder), stdout())
+
+
+@app.command("judge")
+def judge_command(
+    patch: Annotated[Path, typer.Argument(help="A port as `git diff` prints it, or an attempt's patch.diff.")],
+    operator: Annotated[str, typer.Option("--operator", help="The operator it ports, in any spelling.")],
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit it is a patch to.")] = "HEAD",
+    pack: Annotated[Path | None, typer.Option(help="Write a folder that a machine with a GPU can run.")] = None,
+    evidence: Annotated[Path | None, typer.Option(help="Judge by the folder that such a machine wrote.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a patch by every gate: exit 0 accepted, 10 rejected, 11 inconclusive, 12 refused, 13 machinery failed."""
+    if pack is not None and evidence is not None:
+        raise typer.BadParameter("give --pack first, --evidence when the folder came back", param_hint="--pack")
+    from tileport_driver.judge_patch import Question, judge_patch
+
+    question = Question(patch=patch, operator=operator, repository=repo, base=base, pack=pack, evidence=evidence)
+    with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+        acceptance, folder = watch(lambda progress: judge_patch(question, progress, stop), stderr())
+    if as_json:
+        print(json.dumps({"folder": str(folder.path), "acceptance": asdict(acceptance)}, indent=2))
+    else:
+        show_gates(acceptance.gates, folder.request().operator, stdout())
+        stdout().print(f"{acceptance.verdict}; evidence: {folder.path}", soft_wrap=True)
+    raise typer.Exit({"accepted": 0, "rejected": 10, "inconclusive": 11}[acceptance.verdict])
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Say what this machine lacks for the gates that need a GPU: exit 0 nothing, 11 something."""
+    from tileport_driver.gpu.host import needs
+
+    found = needs()
+    if as_json:
+        print(json.dumps([asdict(need) for need in found], indent=2))
+    else:
+        show_needs(found, stdout())
+    raise typer.Exit(0 if all(need.ok for need in found) else 11)
 
 
 def main() -> None:

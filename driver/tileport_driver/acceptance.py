@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import docker
@@ -28,13 +28,19 @@ from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.outcome import accept
 from tileport_driver.patch import apply, violations
 from tileport_driver.records import Acceptance, AgentCheckout, Failed, Gate, GateName, NotRun, Passed, Patch
+from tileport_driver.source_rules import broken_rules
 from tileport_driver.store import AttemptFolder
 from tileport_driver.tile_ir_words import equal, unequal
 from tileport_skill.errors import MachineryError
 from tileport_skill.judge.findings import Build, Findings, TileIr
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.port_files import port_files
 
 _LIMITS = Limits(seconds=2400.0)
 _GATES: tuple[GateName, ...] = ("policy", "apply", "build", "tile-ir", "correctness", "performance")
+
+
+GpuGates = Callable[[AttemptFolder, AgentCheckout, Patch], list[Gate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,8 @@ class Judge:
     archs: tuple[str, ...]
     tick: Callable[[str], None]
     stop: Callable[[], bool]
+    gpu: GpuGates
+    """Correctness and performance, wherever there is a GPU for them."""
 
 
 def judge(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> Acceptance:
@@ -56,8 +64,11 @@ def judge(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, patch: Pa
     if isinstance(gates[-1], Passed):
         gates.append(_apply(attempt, record, patch, tree))
     if isinstance(gates[-1], Passed):
+        gates[0] = _rules(gates[0], record, _base(attempt), tree)
+    if all(isinstance(gate, Passed) for gate in gates):
         gates += _inside(judge, attempt, record, tree)
-    gates += _gpu_gates(record, failed=isinstance(gates[-1], Failed))
+    if not any(isinstance(gate, Failed) for gate in gates):
+        gates += judge.gpu(attempt, record, patch)
     done = {gate.gate for gate in gates}
     gates += [_after_failure(name) for name in _GATES if name not in done]
     return accept(tuple(sorted(gates, key=lambda gate: _GATES.index(gate.gate))))
@@ -70,6 +81,21 @@ def _policy(record: AgentCheckout, patch: Patch) -> Gate:
     count = len(patch.files)
     evidence = f"All {count} paths of the patch are among the six a port may touch; plain files, {patch.bytes:,} bytes."
     return Passed(gate="policy", evidence=(evidence,), files=("patch.diff",))
+
+
+def _rules(policy: Gate, record: AgentCheckout, base: Path, tree: Path) -> Gate:
+    """The same gate once more, now that the sources can be read: what they may not do."""
+    checkout = open_checkout(tree)
+    files = port_files(checkout, find_operator(read_operators(checkout), record.operator))
+    broken = broken_rules(files, lambda path: _text(base / path), lambda path: _text(tree / path))
+    if broken:
+        return Failed(gate="policy", reasons=tuple(broken), files=("patch.diff",))
+    evidence = "The sources keep to the rules: no reach into other modules, files, streams, processes or the reference."
+    return replace(policy, evidence=(*policy.evidence, evidence)) if isinstance(policy, Passed) else policy
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Path) -> Gate:
@@ -159,21 +185,6 @@ def _tile_ir_gate(found: TileIr) -> Gate:
     if reasons:
         return Failed(gate="tile-ir", reasons=reasons, files=files, seconds=found.seconds)
     return Passed(gate="tile-ir", evidence=equal(found.rows), files=files, seconds=found.seconds)
-
-
-def _gpu_gates(record: AgentCheckout, failed: bool) -> list[Gate]:
-    if failed:
-        return []
-    tests = next(path for path in reversed(record.allowed) if "test" in path)
-    why = "An NVIDIA GPU is needed, and this version of Tileport measures on none by itself."
-    where = f"On a machine with a GPU and TileGym, on branch `port/{record.operator}`:"
-    pytest = f"DISABLE_FALLBACK=1 python -m pytest {tests}"
-    correct = f"{where} `{pytest} -k 'test_op and (cutile_rs or cutile-rs)'`"
-    fast = f"{where} `{pytest} -k 'test_perf and cutile' --junitxml=perf.xml`"
-    return [
-        NotRun(gate="correctness", why=why, how=correct),
-        NotRun(gate="performance", why=why, how=fast),
-    ]
 
 
 def _after_failure(name: GateName) -> NotRun:

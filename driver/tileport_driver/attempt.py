@@ -20,6 +20,7 @@ from tileport_driver.acceptance import Judge, judge
 from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
+from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
 from tileport_driver.host.images import ensure_base, ensure_role
 from tileport_driver.host.paths import containers_dir
@@ -124,6 +125,7 @@ def check(attempt: AttemptFolder, host: Host) -> None:
         archs=ARCHS,
         tick=host.progress.say,
         stop=host.stop,
+        gpu=gpu_gates(host.progress.say),
     )
     attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
 

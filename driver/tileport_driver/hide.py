@@ -38,10 +38,12 @@ def plan_hiding(checkout: Checkout, operator: Operator) -> tuple[Edit, ...]:
         for path in files.new
         if (checkout.root / path).is_file()
     ]
-    edits += _line_edits(checkout.root, files.library, "the library's module of the port", operator.name, _library)
-    edits += _line_edits(checkout.root, files.registration, "the port's registration", operator.name, _registration)
+    edits += _line_edits(checkout.root, files.library, "the library's module of the port", operator.name, library_lines)
+    edits += _line_edits(
+        checkout.root, files.registration, "the port's registration", operator.name, registration_lines
+    )
     for path in operator.tests:
-        edits += _line_edits(checkout.root, path, "the port's test parameters and skips", operator.name, _test)
+        edits += _line_edits(checkout.root, path, "the port's test parameters and skips", operator.name, test_lines)
     edits += [
         Edit(Hidden(path=path, what="build product", why="embeds or describes compiled ports"), None)
         for path in _build_products(checkout)
@@ -77,7 +79,7 @@ def _line_edits(root: Path, path: str, why: str, name: str, lines_of: _LineFinde
     return [Edit(Hidden(path=path, what="lines", why=why, removed=removed), kept)]
 
 
-def _library(text: str, name: str, path: str) -> set[int]:
+def library_lines(text: str, name: str, path: str) -> set[int]:
     """The `mod NAME { ... }` block of lib.rs, and the blank line that set it off."""
     lines = text.splitlines()
     drop: set[int] = set()
@@ -95,12 +97,12 @@ def _library(text: str, name: str, path: str) -> set[int]:
     return drop
 
 
-def _registration(text: str, name: str, path: str) -> set[int]:
+def registration_lines(text: str, name: str, path: str) -> set[int]:
     pattern = re.compile(rf"\s*(from\s+\.\s+import\s+{re.escape(name)}\b|from\s+\.{re.escape(name)}\s+import)")
     return {number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)}
 
 
-def _test(text: str, name: str, path: str) -> set[int]:
+def test_lines(text: str, name: str, path: str) -> set[int]:
     """Statements that stand under a condition on the port's backend: parameters and skips alike."""
     drop: set[int] = set()
     for node in ast.walk(ast.parse(text, filename=path)):

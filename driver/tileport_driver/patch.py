@@ -46,6 +46,20 @@ def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -
     return patch, diff
 
 
+def read_patch(record: AgentCheckout, trusted: TrustedRepository, diff: bytes) -> Patch:
+    """A diff from anywhere as a patch against the tree that `trusted` holds. Raises `GitError` if it does not apply."""
+    trusted.run("read-tree", record.agent_tree)
+    trusted.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=diff)
+    return Patch(
+        base_tree=record.agent_tree,
+        result_tree=trusted.run("write-tree").decode().strip(),
+        changes=_changes(trusted, record.agent_tree),
+        bytes=len(diff),
+        sha256=hashlib.sha256(diff).hexdigest(),
+        ignored=(),
+    )
+
+
 def violations(patch: Patch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Why the patch may not be judged, each naming path and rule; empty when it may. Pure."""
     found = []

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator
 
-EngineName = Literal["scripted", "anthropic"]
+EngineName = Literal["scripted", "anthropic", "none"]
+"""Who writes the port; `none` for a patch that was there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,6 +112,16 @@ def new_attempt(request: PortRequest) -> AttemptFolder:
     return attempt
 
 
+def new_judgement(request: PortRequest) -> AttemptFolder:
+    """A folder for a patch that is judged without an attempt; laid out alike, kept apart."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = state_dir() / "judgements" / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    judgement = AttemptFolder(folder)
+    judgement.write("request", request)
+    return judgement
+
+
 def find_attempt(name: str | None) -> AttemptFolder:
     """The attempt of that name or unambiguous beginning; the newest for None. Raises `RequestError`."""
     known = sorted(_attempts().glob("*/request.json"), key=lambda path: path.stat().st_mtime)

@@ -16,8 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from tileport_driver.gpu.host import Need
 from tileport_driver.progress import Progress, Snapshot
-from tileport_driver.records import EXIT_CODES, Failed, NotRun, Passed
+from tileport_driver.records import EXIT_CODES, Failed, Gate, NotRun, Passed
 from tileport_driver.service import Ended
 from tileport_skill.tilegym.operators import Operator
 
@@ -98,13 +99,8 @@ def show_end(ended: Ended, console: Console) -> None:
     """The outcome, the gates, and what to do next."""
     outcome, attempt = ended.outcome, ended.attempt
     acceptance = attempt.acceptance() if attempt else None
-    if acceptance:
-        table = Table("gate", "verdict", "what was found", title=f"{attempt.request().operator if attempt else ''}")
-        for gate in acceptance.gates:
-            found = {Passed: "evidence", Failed: "reasons"}.get(type(gate))
-            lines = getattr(gate, found) if found else (gate.why, gate.how) if isinstance(gate, NotRun) else ()
-            table.add_row(gate.gate, Text(gate.verdict, style=_STYLES[gate.verdict]), _shortened(lines))
-        console.print(table)
+    if acceptance and attempt:
+        show_gates(acceptance.gates, attempt.request().operator, console)
     console.print(f"[bold]Outcome: {outcome.kind}[/bold]")
     reasons = getattr(outcome, "reasons", None) or ([outcome.reason] if hasattr(outcome, "reason") else [])
     for reason in reasons:
@@ -116,6 +112,25 @@ def show_end(ended: Ended, console: Console) -> None:
             console.print(f"Report: {attempt.path / 'report.html'}", soft_wrap=True)
         if outcome.kind == "failed":
             console.print(f"No attempt is spent. Go on with: tileport resume {attempt.id}", soft_wrap=True)
+
+
+def show_gates(gates: tuple[Gate, ...], operator: str, console: Console) -> None:
+    """One row for each gate."""
+    table = Table("gate", "verdict", "what was found", title=operator)
+    for gate in gates:
+        found = {Passed: "evidence", Failed: "reasons"}.get(type(gate))
+        lines = getattr(gate, found) if found else (gate.why, gate.how) if isinstance(gate, NotRun) else ()
+        table.add_row(gate.gate, Text(gate.verdict, style=_STYLES[gate.verdict]), _shortened(lines))
+    console.print(table)
+
+
+def show_needs(needs: tuple[Need, ...], console: Console) -> None:
+    """One row for each thing the GPU gates need."""
+    table = Table("needed", "here", "what to do")
+    for need in needs:
+        style = "green" if need.ok else "red"
+        table.add_row(need.what, Text(need.found or "missing", style=style), need.how)
+    console.print(table)
 
 
 def exit_code(ended: Ended) -> int:

@@ -55,6 +55,8 @@ class Row:
     the port's, and equal bytes show equal behaviour but not equal speed."""
     lost_hints: tuple[str, ...]
     """Hints of the reference that cuTile Rust cannot express."""
+    port_bytecode: str | None = None
+    """SHA-256 of the port's bytecode as its launcher handed it over; None where it was emitted, or there is none."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property
@@ -111,6 +113,8 @@ class _Sides:
     """Why there is no bytecode of the port."""
     count: int = 1
     refused: bool = False
+    recorded: str | None = None
+    """SHA-256 of the bytecode as the launcher handed it over."""
 
 
 def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
@@ -156,6 +160,7 @@ def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
             bytecode=bytecode,
             reason=pair.reason,
             refused=pair.refused,
+            recorded=port.ir.sha256 if port else None,
         )
     return list(found.values())
 
@@ -197,6 +202,7 @@ def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         verdict=verdict,
         same_assumptions=specialisation.ir is not None and specialisation.ir == port_ir,
         lost_hints=() if hints.num_worker_warps is None else (f"num_worker_warps={hints.num_worker_warps}",),
+        port_bytecode=pair.recorded,
     )
 
 

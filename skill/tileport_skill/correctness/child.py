@@ -128,7 +128,12 @@ def _implementation(name: str, role: Role) -> Callable[..., Any]:
 def _host() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"device": torch.cuda.get_device_name(), "devices": str(torch.cuda.device_count())}
+    capability = ".".join(map(str, torch.cuda.get_device_capability()))
+    found = {
+        "device": torch.cuda.get_device_name(),
+        "capability": capability,
+        "devices": str(torch.cuda.device_count()),
+    }
     for package in ("torch", "cuda-tile", "cupti-python", "pytest"):
         try:
             found[package] = version(package)

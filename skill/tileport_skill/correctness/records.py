@@ -13,7 +13,7 @@ Role = Literal["reference", "port"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One operator to judge. Paths are absolute unless said otherwise."""
+    """One operator to judge. In a file, paths are relative to its folder; `read_job` makes them absolute."""
 
     operator: str
     names: tuple[str, ...]
@@ -39,6 +39,10 @@ class Job:
     library: str
     """The port's shared library, relative to `tree`."""
     library_sha256: str
+    base_tree: str
+    """git's hash of the base, the port hidden."""
+    result_tree: str
+    """git's hash of the tree with the port: what the evidence is about."""
     tuned: bool
     """Whether both sides tune as they please; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
     seed: int
@@ -178,8 +182,11 @@ def write_json(path: Path, record: Any) -> None:
 
 
 def read_job(path: Path) -> Job:
-    """A job as `write_json` left it."""
-    return Job(**_tuples(json.loads(path.read_text(encoding="utf-8"))))
+    """A job as `write_json` left it, its folders where they lie now."""
+    found = Job(**_tuples(json.loads(path.read_text(encoding="utf-8"))))
+    here = path.resolve().parent
+    base, tree, root = (str(here / place) for place in (found.base, found.tree, found.tests_root))
+    return dataclasses.replace(found, base=base, tree=tree, tests_root=root)
 
 
 def read_observation(line: str) -> Observation:

@@ -19,11 +19,11 @@ from pydantic import TypeAdapter
 
 from tileport_skill.errors import RequestError
 from tileport_skill.judge.findings import Build, Findings, TileIr
+from tileport_skill.judge.library import LIBRARY
 from tileport_skill.tilegym.operators import Checkout, find_operator, open_checkout, read_operators
 from tileport_skill.verify import verify
 
 _BUILD_SECONDS = 1500
-LIBRARY = Path("target/release/libcutile_kernels.so")
 _COMMAND = ["cargo", "build", "--release", "--offline"]
 _EXCERPT_LINES = 40
 _PACKAGES = ("cuda-tile", "nvidia-cuda-tileiras", "torch")

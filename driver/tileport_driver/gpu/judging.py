@@ -1,0 +1,98 @@
+"""READ FIRST: the GPU gates of one patch: from evidence that came back, on this machine's own GPU, or not run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from tileport_driver.gpu.gates import correctness_gate, read_evidence
+from tileport_driver.gpu.host import gpu_arch, needs
+from tileport_driver.gpu.pack import pack
+from tileport_driver.records import AgentCheckout, Gate, NotRun, Patch
+from tileport_driver.store import AttemptFolder
+from tileport_skill.correctness.files import EVIDENCE
+from tileport_skill.errors import MachineryError
+from tileport_skill.judge.findings import Findings
+
+FOLDER = "gpu"
+"""In an attempt's folder: the evidence of the GPU gates."""
+_SECONDS = 3600.0
+
+
+def gpu_gates(tick: Callable[[str], None], evidence: Path | None = None) -> Callable[..., list[Gate]]:
+    """The gates as acceptance calls them. With `evidence` they are judged from it; without, on the GPU at hand."""
+
+    def gates(attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> list[Gate]:
+        how = command_line(attempt, record)
+        folder = evidence
+        if folder is None:
+            missing = [need for need in needs() if not need.ok]
+            if missing:
+                return not_run(f"This machine lacks {', '.join(need.what for need in missing)}.", how)
+            folder = _run_here(attempt, record, patch, tick)
+        findings = _findings(attempt)
+        built = findings.build.library_sha256 if findings else None
+        found = read_evidence(folder, patch, built)
+        arch = _arch(found.host.get("capability"))
+        return [
+            correctness_gate(found, folder, _judged(findings), arch, how),
+            *not_run("It is not measured yet.", how)[1:],
+        ]
+
+    return gates
+
+
+def not_run(why: str, how: str) -> list[Gate]:
+    """Both gates, with what a person runs to have them run."""
+    return [NotRun(gate="correctness", why=why, how=how), NotRun(gate="performance", why=why, how=how)]
+
+
+def command_line(attempt: AttemptFolder, record: AgentCheckout) -> str:
+    """What a person types to have the gates run on another machine."""
+    request = attempt.request()
+    words = ["tileport", "judge", str(attempt.diff), "--repo", request.repository, "--base", record.base_commit]
+    command = shlex.join([*words, "--operator", record.operator])
+    return (
+        f"Pack it here: `{command} --pack FOLDER`. On a machine with an NVIDIA GPU and TileGym's packages: "
+        f"`sh FOLDER/run.sh`. Back here: `{command} --evidence FOLDER/evidence`."
+    )
+
+
+def _run_here(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tick: Callable[[str], None]) -> Path:
+    """Packs, runs the pack in a process of its own, and keeps the evidence with the attempt."""
+    folder, out = attempt.work / "gpu-pack", attempt.path / FOLDER
+    tick("correctness on the GPU")
+    pack(record, patch, attempt.work / "base", attempt.work / "judge", folder)
+    environment = dict(os.environ) | {"PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
+    command = ["sh", str(folder / "run.sh"), str(out)]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise MachineryError(f"the GPU gates took more than {_SECONDS:.0f} s; see {out}") from error
+    if not (out / EVIDENCE).is_file():
+        raise MachineryError(f"the GPU gates broke down:\n{done.stderr[-1500:] or done.stdout[-1500:]}")
+    return out
+
+
+def _findings(attempt: AttemptFolder) -> Findings | None:
+    path = attempt.evidence / "findings.json"
+    return TypeAdapter(Findings).validate_json(path.read_bytes()) if path.is_file() else None
+
+
+def _judged(findings: Findings | None) -> frozenset[str]:
+    """Bytecodes of the port that the Tile IR gate found equal."""
+    rows = findings.tile_ir.rows if findings is not None and findings.tile_ir is not None else ()
+    return frozenset(row.port_bytecode for row in rows if row.port_bytecode and row.verdict.verdict == "equal")
+
+
+def _arch(capability: str | None) -> str:
+    found = f"sm_{capability.replace('.', '')}" if capability else gpu_arch()
+    if found is None:
+        raise MachineryError("the evidence does not say which GPU it was made on, and there is none here.")
+    return found
