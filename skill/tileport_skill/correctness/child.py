@@ -86,6 +86,8 @@ def _replay_all(job: Job, role: Role, calls: list[dict[str, Any]], out: Path, tr
 
 def _items(job: Job, calls: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], Any]]:
     for name, change in VARIATIONS.items():
+        if name in job.without:
+            continue
         for number, call in enumerate(calls):
             source = torch.Generator().manual_seed(job.seed + number)
             arguments = change((call["args"], call["kwargs"]), source)

@@ -43,6 +43,8 @@ class Job:
     """Whether both sides tune as they please; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
     seed: int
     """Fresh for every run, so that no port can know its inputs."""
+    without: tuple[str, ...] = ()
+    """Variations left out: `large` takes most of a GPU, so it cannot run where several runs share one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
