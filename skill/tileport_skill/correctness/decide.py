@@ -149,6 +149,7 @@ def _calls(evidence: Evidence) -> list[Problem]:
     """The kept calls and their variations, where the reference takes them."""
     found = []
     port = {observation.item: observation for observation in evidence.port.observations}
+    compared = {comparison.item for comparison in evidence.comparisons}
     for expected in evidence.reference.observations:
         if expected.error is not None:
             continue
@@ -161,6 +162,9 @@ def _calls(evidence: Evidence) -> list[Problem]:
             found += [
                 Problem(check=check, text=f"{expected.item}: {text}") for check, text in _one(expected, ours, evidence)
             ]
+            if expected.item not in compared:
+                text = f"{expected.item}: the values the port returned are gone, so nothing was compared."
+                found.append(Problem(check="values", text=text))
     return found
 
 
