@@ -63,7 +63,7 @@ def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[P
         name for name, code in evidence.reference.fingerprint.items() if evidence.port.fingerprint.get(name) != code
     ]
     if slowed and evidence.port.fingerprint:
-        text = f"With the port loaded the reference's {', '.join(slowed[:_SHOWN])} is other code than without."
+        text = f"With the port loaded {', '.join(slowed[:_SHOWN])} is not what it is without."
         found.append(Problem(check="integrity", text=text))
     if evidence.port.patched:
         names = ", ".join(evidence.port.patched[:_SHOWN])

@@ -135,7 +135,7 @@ class Side:
     patched: tuple[str, ...]
     """Functions of ours, of torch or of the tests that were not the same objects afterwards."""
     fingerprint: dict[str, str]
-    """Per function of the reference's module, a hash of its code."""
+    """Per function, kernel and constant of the reference's module and of the tests', a hash of what it means."""
     unrecorded: tuple[str, ...]
     """Calls whose arguments could not be kept, with the reason."""
     exit: str
