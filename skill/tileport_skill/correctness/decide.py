@@ -29,6 +29,7 @@ Check = Literal[
     "bytecode",
 ]
 _SHOWN = 4
+_NAME = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[P
         name for name, code in evidence.reference.fingerprint.items() if evidence.port.fingerprint.get(name) != code
     ]
     if slowed and evidence.port.fingerprint:
-        text = f"With the port loaded the reference's {', '.join(slowed[:_SHOWN])} is other code than without."
+        text = f"With the port loaded {', '.join(slowed[:_SHOWN])} is not what it is without."
         found.append(Problem(check="integrity", text=text))
     if evidence.port.patched:
         names = ", ".join(evidence.port.patched[:_SHOWN])
@@ -128,10 +129,15 @@ def _traced(evidence: Evidence) -> list[Problem]:
         seen |= own | set(run.other_kernels)
         if not own and any(_is_tile(name, evidence) for name in theirs.kernels):
             found.append(Problem(check="kernels", text=f"{run.id}: no kernel of the port ran."))
-        strangers = [name for name in run.kernels if entry_of(name) not in entries and name not in theirs.kernels]
-        if strangers:
-            text = f"{run.id}: work was done by {', '.join(strangers[:_SHOWN])}, which the reference does without."
-            found.append(Problem(check="kernels", text=text))
+        strangers: dict[Check, list[str]] = {}
+        for name in run.kernels:
+            if entry_of(name) in entries:
+                continue
+            if _is_tile(name, evidence) or name not in theirs.kernels:
+                strangers.setdefault(_blame(name, evidence), []).append(name[:_NAME])
+        for check, names in strangers.items():
+            text = f"{run.id}: work was done by {', '.join(names[:_SHOWN])}, which is not the port's to use."
+            found.append(Problem(check=check, text=text))
     seen |= {entry_of(work.name) for observation in evidence.port.observations for work in observation.work} & entries
     found += [
         Problem(check="entries", text=f"{entry} never ran, in any test or call.") for entry in sorted(entries - seen)
@@ -143,6 +149,7 @@ def _calls(evidence: Evidence) -> list[Problem]:
     """The kept calls and their variations, where the reference takes them."""
     found = []
     port = {observation.item: observation for observation in evidence.port.observations}
+    compared = {comparison.item for comparison in evidence.comparisons}
     for expected in evidence.reference.observations:
         if expected.error is not None:
             continue
@@ -155,6 +162,9 @@ def _calls(evidence: Evidence) -> list[Problem]:
             found += [
                 Problem(check=check, text=f"{expected.item}: {text}") for check, text in _one(expected, ours, evidence)
             ]
+            if expected.item not in compared:
+                text = f"{expected.item}: the values the port returned are gone, so nothing was compared."
+                found.append(Problem(check="values", text=text))
     return found
 
 
@@ -200,17 +210,25 @@ def _work(expected: Observation, ours: Observation, evidence: Evidence) -> list[
     own = [work for work in ours.work if entry_of(work.name) in entries]
     if not own and any(_is_tile(work.name, evidence) for work in expected.work):
         found.append(("kernels", "no kernel of the port ran."))
-    allowed = Counter(work.name for work in expected.work)
+    # What surrounds the reference's kernels may surround the port's; those kernels themselves may not.
+    allowed = Counter(work.name for work in expected.work if not _is_tile(work.name, evidence))
     extra = Counter(work.name for work in ours.work if entry_of(work.name) not in entries) - allowed
     for name, count in list(extra.items())[:_SHOWN]:
-        copying = name.startswith("driver ") or "copy" in name.casefold() or "fill" in name.casefold()
-        check: Check = "copies" if copying else "kernels"
-        found.append((check, f"{count} × {name[:120]} beyond what the reference does."))
+        found.append((_blame(name, evidence), f"{count} × {name[:_NAME]} beyond what the reference does."))
     elsewhere = {work.stream for work in ours.work if work.stream != ours.stream}
     if elsewhere and all(work.stream == expected.stream for work in expected.work):
         found.append(("stream", "worked on another stream than the caller's."))
     return found
 
 
+def _blame(name: str, evidence: Evidence) -> Check:
+    """What a piece of device work that is not the port's speaks of."""
+    if _is_tile(name, evidence):
+        return "bypass"
+    copying = name.startswith("driver ") or "copy" in name.casefold() or "fill" in name.casefold()
+    return "copies" if copying else "kernels"
+
+
 def _is_tile(name: str, evidence: Evidence) -> bool:
+    """Whether the reference's own kernels include this one."""
     return any(kernel in name for kernel in evidence.job.kernels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -66,20 +67,46 @@ class Snapshot:
         return tuple(found)
 
 
-def fingerprint(module: str) -> dict[str, str]:
-    """A hash of every function's code in `module`, so that two processes can tell whether they ran the same."""
-    found = {}
-    for name, value in vars(importlib.import_module(module)).items():
-        code = getattr(value, "__code__", None)
-        if code is not None:
-            found[name] = hashlib.sha256(_essence(code).encode()).hexdigest()
+def fingerprint(reference: str, tests: Iterable[str] = ()) -> dict[str, str]:
+    """What the reference's module and the tests' are made of, hashed: two processes can tell whether they differ.
+
+    Of the tests, functions and methods; of the reference, its kernels, their hints and its tuples too: a tuner whose
+    configurations somebody else chose is no baseline.
+    """
+    found: dict[str, str] = {}
+    for module in (reference, *tests):
+        for name, value in list(vars(importlib.import_module(module)).items()):
+            for part, meaning in _meanings(value, module, constants=module == reference):
+                found[f"{module}.{name}{part}"] = hashlib.sha256(meaning.encode()).hexdigest()
     return found
+
+
+def _meanings(value: Any, module: str, *, constants: bool) -> Iterator[tuple[str, str]]:
+    """What one global of a module means, and each part of it that has a name."""
+    if (code := getattr(value, "__code__", None)) is not None:
+        yield "", _essence(code)
+    elif isinstance(value, type) and value.__module__ == module:
+        for name, member in vars(value).items():
+            function = getattr(member, "__func__", member)
+            # A recorder of ours in front of it is on both sides.
+            function = getattr(function, "_tileport_inner", function)
+            if (code := getattr(function, "__code__", None)) is not None:
+                yield f".{name}", _essence(code)
+    elif constants and hasattr(value, "_pyfunc"):
+        yield "", f"{_essence(value._pyfunc.__code__)} {getattr(value, '_compiler_options', None)!r}"
+    elif constants and isinstance(value, tuple) and " at 0x" not in repr(value):
+        yield "", repr(value)
 
 
 def _essence(code: CodeType) -> str:
     """What a function does, without where its file lies."""
-    constants = [_essence(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    constants = [_essence(c) if isinstance(c, CodeType) else _spelled(c) for c in code.co_consts]
     return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
+
+
+def _spelled(constant: Any) -> str:
+    """A constant's text; that of a set in an order which is the same in every process."""
+    return f"{{{', '.join(sorted(map(repr, constant)))}}}" if isinstance(constant, frozenset) else repr(constant)
 
 
 def thread_count() -> int:

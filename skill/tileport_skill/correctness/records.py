@@ -47,6 +47,8 @@ class Job:
     """Whether both sides tune as they please; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
     seed: int
     """Fresh for every run, so that no port can know its inputs."""
+    without: tuple[str, ...] = ()
+    """Variations left out: `large` takes most of a GPU, so it cannot run where several runs share one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
@@ -137,7 +139,7 @@ class Side:
     patched: tuple[str, ...]
     """Functions of ours, of torch or of the tests that were not the same objects afterwards."""
     fingerprint: dict[str, str]
-    """Per function of the reference's module, a hash of its code."""
+    """Per function, kernel and constant of the reference's module and of the tests', a hash of what it means."""
     unrecorded: tuple[str, ...]
     """Calls whose arguments could not be kept, with the reason."""
     exit: str
