@@ -1,8 +1,8 @@
 """Runs a plan on the GPU at hand: child processes that tune and sample, one at a time, within a time budget.
 
-`python -m tileport_skill.timing.campaign --repo R --raw FOLDER [OP...]` is the whole command for a GPU machine; it needs
-the standard library, torch, cuda-tile and cupti-python. Run again, it goes on where it was. This process never opens
-the GPU itself.
+`python -m tileport_skill.timing.campaign OP... --repo R --raw FOLDER` is the whole command for a GPU machine; it needs
+the standard library, NumPy, torch, cuda-tile and cupti-python. Run again, it goes on where it was. This process never
+opens the GPU itself.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any
 from tileport_skill.errors import MachineryError, RequestError, TileportError
 from tileport_skill.tilegym.operators import Checkout, open_checkout
 from tileport_skill.timing.inside.nvml import Nvml
-from tileport_skill.timing.plan import TRITON, Budget, library_of, make_plan
+from tileport_skill.timing.plan import TRITON, Budget, make_plan
 from tileport_skill.timing.raw import RawFolder, read_json, write_json
 
+LIBRARY = "libcutile_kernels.so"
 UNFINISHED = 3
 """Exit status when the time ran out before the plan was done: run the same command again."""
 _INSIDE = "tileport_skill.timing.inside"
@@ -42,6 +43,7 @@ class Campaign:
     """One run of the command."""
 
     checkout: Checkout
+    library: Path
     raw: RawFolder
     seconds: float
     say: Callable[[str], None] = print
@@ -124,7 +126,7 @@ class Campaign:
         with path.open("ab") as file:
             process = subprocess.Popen(
                 command,
-                env=environment(self.checkout, self.raw, module.endswith("tune")),
+                env=environment(self.checkout, self.library, self.raw, module.endswith("tune")),
                 cwd=self.raw.root,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -139,12 +141,13 @@ class Campaign:
                 return 124
 
 
-def environment(checkout: Checkout, raw: RawFolder, tuning: bool) -> dict[str, str]:
+def environment(checkout: Checkout, library: Path, raw: RawFolder, tuning: bool) -> dict[str, str]:
     """The caller's, with TileGym's fallbacks off and, while tuning, the limit on what the port's compiler may take."""
     package_root = (checkout.root / checkout.package).parent.resolve()
     path = [str(_SKILL), str(package_root), *filter(None, [os.environ.get("PYTHONPATH")])]
     found = os.environ | {
         "PYTHONPATH": os.pathsep.join(path),
+        "CUTILE_RS_KERNELS_DIR": str(_crate(raw, library)),
         "CUTILE_RS_AUTOBUILD": "0",
         "DISABLE_FALLBACK": "1",
         "TILEGYM_LOG_LEVEL": "WARNING",
@@ -154,6 +157,19 @@ def environment(checkout: Checkout, raw: RawFolder, tuning: bool) -> dict[str, s
     if tuning:
         found["CUTILE_TILEIRAS_PATH"] = str(_limited(raw, read_json(raw.plan)["compile_limit"]))
     return found
+
+
+def _crate(raw: RawFolder, library: Path) -> Path:
+    """A kernels crate as far as TileGym's loader looks at one, with `library` as what it was built to."""
+    crate = raw.root.resolve() / "crate"
+    release = crate / "target" / "release"
+    release.mkdir(parents=True, exist_ok=True)
+    (crate / "Cargo.toml").touch()
+    link = release / LIBRARY
+    if not link.is_symlink() or link.resolve() != library.resolve():
+        link.unlink(missing_ok=True)
+        link.symlink_to(library.resolve())
+    return crate
 
 
 def _limited(raw: RawFolder, seconds: float) -> Path:
@@ -175,7 +191,7 @@ def check_machine(machine: dict[str, Any], plan: dict[str, Any]) -> None:
     for side in (plan["baseline"], plan["candidate"]):
         if side not in machine["backends"]:
             raise RequestError(
-                f"TileGym says that its backend {side!r} is not available here; it has {', '.join(machine['backends'])}."
+                f"TileGym has no backend {side!r} on this machine, only {', '.join(machine['backends'])}."
             )
 
 
@@ -190,18 +206,24 @@ def start(raw: RawFolder, plan: dict[str, Any]) -> None:
         )
 
 
-def check_library(checkout: Checkout) -> None:
-    if not library_of(checkout).is_file():
-        raise RequestError(
-            f"{library_of(checkout)} does not exist: build it with `cargo build --release` in "
-            f"{library_of(checkout).parents[2]}, or build it elsewhere and put it there."
-        )
+def find_library(checkout: Checkout, given: Path | None) -> Path:
+    """The ports' shared library: the given one, or where cargo leaves it. Raises `RequestError` if it is not there."""
+    path = given or checkout.port_dir / "cutile_kernels" / "target" / "release" / LIBRARY
+    if path.is_file():
+        return path
+    if given:
+        raise RequestError(f"{given} does not exist. --library wants the built {LIBRARY}.")
+    raise RequestError(
+        f"{path} does not exist. Build it with `cargo build --release` in {path.parents[2]}, or give one that was "
+        "built elsewhere with --library."
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("operators", nargs="+", metavar="OP")
-    parser.add_argument("--repo", type=Path, required=True, help="TileGym checkout or unpacked wheel, library built")
+    parser.add_argument("--repo", type=Path, required=True, help="TileGym checkout or unpacked wheel")
+    parser.add_argument("--library", type=Path, help="the built libcutile_kernels.so, if not where cargo leaves it")
     parser.add_argument("--raw", type=Path, required=True, help="folder of raw samples; given again, it is continued")
     parser.add_argument("--seconds", type=float, default=3600.0, help="wall time this run may take")
     parser.add_argument("--processes", type=int, default=8, help="fresh processes for every row")
@@ -213,11 +235,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         checkout = open_checkout(given.repo)
-        check_library(checkout)
+        library = find_library(checkout, given.library)
         raw = RawFolder(given.raw)
         budget = Budget(processes=given.processes, most=given.most)
         start(raw, make_plan(checkout, given.operators, given.baseline, given.candidate, budget))
-        done = Campaign(checkout, raw, given.seconds, say=lambda text: print(text, flush=True)).run(rows_needed)
+        done = Campaign(checkout, library, raw, given.seconds, lambda text: print(text, flush=True)).run(rows_needed)
     except TileportError as error:
         print(f"error: {error}", file=sys.stderr)
         return 12 if isinstance(error, RequestError) else 13

@@ -157,9 +157,8 @@ def _spoilt(
         found.append("the kernels launched differ between processes")
     null = interval(samples.ratios["null"])
     if not NULL_WITHIN[0] <= null.low <= null.high <= NULL_WITHIN[1]:
-        found.append(
-            f"the null failed: the reference ÷ itself is {null.ratio:.3f}, 95 % interval {null.low:.3f} to {null.high:.3f}"
-        )
+        text = f"{null.ratio:.3f}, 95 % interval {null.low:.3f} to {null.high:.3f}"
+        found.append(f"the null failed: the reference ÷ itself is {text}")
     return found
 
 

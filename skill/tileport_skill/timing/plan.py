@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tileport_skill.errors import RequestError
@@ -87,8 +86,3 @@ def _check_sides(baseline: str, candidate: str) -> None:
         raise RequestError(f"--baseline is one of {', '.join(BASELINES)}, not {baseline!r}.")
     if candidate not in CANDIDATES:
         raise RequestError(f"--candidate is {CANDIDATES[0]}, not {candidate!r}.")
-
-
-def library_of(checkout: Checkout) -> Path:
-    """Where TileGym looks for the ports' shared library; with CUTILE_RS_AUTOBUILD=0 it must be there."""
-    return checkout.port_dir / "cutile_kernels" / "target" / "release" / "libcutile_kernels.so"

@@ -1,4 +1,4 @@
-"""Paired blocks: the two sides in random ABBA order, with a cold L2 and a warm one, and the reference against itself."""
+"""Paired blocks: two sides in random ABBA order, with a cold L2 and a warm one; the reference against itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from tileport_skill.timing.inside.cupti import Timed, TraceError, Tracer
+from tileport_skill.timing.inside.cupti import Timed, TraceError, Tracer, event, spin
 
 CALLS_IN_BLOCK = 4
 SECONDS = 2.0
@@ -18,6 +18,8 @@ SECONDS = 2.0
 FEWEST, MOST = 8, 24
 _OVERHEAD_NS = 250_000
 """Flushing, spinning and synchronising around one call."""
+_HIDE_LAUNCH = 400_000
+"""Cycles the device spins while the host launches the call between two events."""
 _AT_ONCE = 4
 """Blocks between two readings of CUPTI's records and of the throttle bits."""
 
@@ -112,8 +114,8 @@ def event_ns(call: Work) -> int:
     """Device time by CUDA events, host time hidden as far as the call lets it: to cross-check, never to judge by."""
     found = []
     for _ in range(5):
-        before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(400_000)
+        before, after = event(), event()
+        spin(_HIDE_LAUNCH)
         before.record()
         call()
         after.record()

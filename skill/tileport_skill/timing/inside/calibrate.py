@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from tileport_skill.timing.inside.cupti import MARKER, TraceError, Tracer
+from tileport_skill.timing.inside.cupti import MARKER, TraceError, Tracer, event, spin
 
 _MEGABYTES = (64, 256, 1024)
 _REPEATS = 20
@@ -41,9 +41,9 @@ def calibrate(tracer: Tracer) -> tuple[Point, ...]:
 
 
 def _both(tracer: Tracer, source: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
-    before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    before, after = event(), event()
     tracer.spans()
-    torch.cuda._sleep(_HIDE_LAUNCHES)
+    spin(_HIDE_LAUNCHES)
     before.record()
     for _ in range(_REPEATS):
         torch.add(source, 1.0, out=target)

@@ -1,4 +1,4 @@
-"""How each operator is called on a row of `rows.toml`: inputs from a seed, and the call that is timed.
+"""How each operator is called on a row of `rows.toml`. READ FIRST of the calls; attention_calls.py holds the rest.
 
 Every function takes a `Maker` and the row's arguments. The call it returns goes through TileGym's dispatcher, so that
 the same call runs on whichever backend is set.
@@ -6,45 +6,16 @@ the same call runs on whichever backend is set.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import tilegym
 import torch
 
+from tileport_skill.timing.inside import attention_calls
+from tileport_skill.timing.inside.inputs import Call, Maker
+
 Outputs = tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call of an operator, ready to be repeated."""
-
-    run: Callable[[], object]
-    inputs: tuple[torch.Tensor, ...]
-    """What it reads; unchanged by a call unless `in_place`."""
-    written: tuple[torch.Tensor, ...] = ()
-    """What it writes besides what it returns."""
-    in_place: bool = False
-
-
-class Maker:
-    """Fresh inputs from one seed, all on the GPU."""
-
-    def __init__(self, seed: int) -> None:
-        self._generator = torch.Generator(device="cuda").manual_seed(seed)
-
-    def normal(self, shape: tuple[int, ...], dtype: str, deviation: float = 1.0) -> torch.Tensor:
-        found = torch.empty(shape, device="cuda", dtype=getattr(torch, dtype))
-        return found.normal_(0.0, deviation, generator=self._generator)
-
-    def uniform(self, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
-        found = torch.empty(shape, device="cuda", dtype=getattr(torch, dtype))
-        return found.uniform_(0.0, 1.0, generator=self._generator)
-
-    def integers(self, high: int, shape: tuple[int, ...], dtype: str = "int32") -> torch.Tensor:
-        return torch.randint(high, shape, generator=self._generator, device="cuda", dtype=getattr(torch, dtype))
 
 
 def call_of(operator: str, arguments: Mapping[str, Any], seed: int) -> Call:
@@ -56,64 +27,6 @@ def outputs_of(call: Call, returned: object) -> Outputs:
     """All tensors a call returned or wrote."""
     parts = returned if isinstance(returned, (tuple, list)) else (returned,)
     return (*[part for part in parts if isinstance(part, torch.Tensor)], *call.written)
-
-
-def _attention(
-    make: Maker, batch: int, heads: int, kv_heads: int, length: int, head_dim: int, dtype: str, causal: bool
-) -> Call:
-    q = make.normal((batch, heads, length, head_dim), dtype)
-    k, v = (make.normal((batch, kv_heads, length, head_dim), dtype) for _ in range(2))
-    scaling = 1 / math.sqrt(head_dim)
-    return Call(run=lambda: tilegym.ops.fmha(q, k, v, scaling=scaling, is_causal=causal), inputs=(q, k, v))
-
-
-def _attention_sink(
-    make: Maker,
-    batch: int,
-    queries: int,
-    keys: int,
-    kv_heads: int,
-    groups: int,
-    head_dim: int,
-    dtype: str,
-    window: int,
-    operator: str = "attention_sink",
-    start: int = 0,
-) -> Call:
-    q = make.normal((batch, queries, kv_heads, groups, head_dim), dtype)
-    k, v = (make.normal((batch, keys, kv_heads, head_dim), dtype) for _ in range(2))
-    sinks = make.normal((kv_heads * groups,), dtype)
-    start_q = torch.full((1,), start, device="cuda", dtype=torch.int32)
-    function = getattr(tilegym.ops, operator)
-    scale = head_dim**-0.5
-    return Call(
-        run=lambda: function(q, k, v, sinks, scale, window or None, start_q),
-        inputs=(q, k, v, sinks, start_q),
-    )
-
-
-def _attention_sink_decode(make: Maker, keys: int, **arguments: Any) -> Call:
-    return _attention_sink(make, queries=1, keys=keys, operator="attention_sink_decode", start=keys - 1, **arguments)
-
-
-def _attention_variant(
-    make: Maker, batch: int, heads: int, length: int, head_dim: int, dtype: str, layout: str
-) -> Call:
-    sizes = {"b": batch, "n": heads, "s": length, "d": head_dim}
-    q, k, v = (make.normal(tuple(sizes[letter] for letter in layout), dtype) for _ in range(3))
-    return Call(run=lambda: tilegym.ops.fmha_variant(q, k, v, is_causal=True, layout=layout), inputs=(q, k, v))
-
-
-def _attention_varlen(
-    make: Maker, batch: int, heads: int, length: int, head_dim: int, dtype: str, ragged: bool
-) -> Call:
-    q, k, v = (make.normal((batch, heads, length, head_dim), dtype) for _ in range(3))
-    kept = [length - (length // (2 * batch)) * index if ragged else length for index in range(batch)]
-    lengths = torch.tensor(kept, device="cuda", dtype=torch.int32)
-    return Call(
-        run=lambda: tilegym.ops.fmha_varlen(q, k, v, is_causal=True, q_lens=lengths, kv_lens=lengths),
-        inputs=(q, k, v, lengths),
-    )
 
 
 def _bmm(
@@ -134,26 +47,9 @@ def _bmm(
     )
 
 
-def _gated_delta_rule(
-    make: Maker, batch: int, length: int, heads: int, head_dim: int, dtype: str, operator: str
-) -> Call:
-    q, k, v = (make.normal((batch, length, heads, head_dim), dtype, 0.1) for _ in range(3))
-    g = -make.uniform((batch, length, heads), dtype)
-    beta = make.uniform((batch, length, heads), dtype)
-    function = getattr(tilegym.ops, operator)
-    return Call(run=lambda: function(q, k, v, g, beta), inputs=(q, k, v, g, beta))
-
-
 def _dropout(make: Maker, elements: int, p: float, dtype: str) -> Call:
     x = make.uniform((elements,), dtype)
     return Call(run=lambda: tilegym.ops.dropout(x, 1234, p, True, False), inputs=(x,))
-
-
-def _flash_decode(make: Maker, batch: int, heads: int, group: int, length: int, head_dim: int, dtype: str) -> Call:
-    q = make.normal((batch, heads, 1, head_dim), dtype)
-    k, v = (make.normal((batch, heads // group, length, head_dim), dtype) for _ in range(2))
-    scale = 1 / math.sqrt(head_dim)
-    return Call(run=lambda: tilegym.ops.fmha_decode(q, k, v, scale), inputs=(q, k, v))
 
 
 def _fp8_quantization_matmul(make: Maker, m: int, n: int, k: int) -> Call:
@@ -181,26 +77,6 @@ def _geglu(make: Maker, shape: tuple[int, ...], dtype: str, approximate: str) ->
 def _gelu(make: Maker, elements: int, dtype: str, approximate: str) -> Call:
     x = make.normal((elements // 4096, 4096), dtype)
     return Call(run=lambda: tilegym.ops.activation.gelu(x, approximate), inputs=(x,))
-
-
-def _gemma_attention(
-    make: Maker,
-    batch: int,
-    heads: int,
-    kv_heads: int,
-    length: int,
-    head_dim: int,
-    window: int,
-    soft_cap: float,
-    dtype: str,
-    decode: bool = False,
-) -> Call:
-    q = make.normal((batch, heads, 1 if decode else length, head_dim), dtype)
-    k, v = (make.normal((batch, kv_heads, length, head_dim), dtype) for _ in range(2))
-    options = {"scaling": 1 / math.sqrt(head_dim), "window_size": window, "soft_cap": soft_cap}
-    if decode:
-        return Call(run=lambda: tilegym.ops.gemma_attention_decode(q, k, v, **options), inputs=(q, k, v))
-    return Call(run=lambda: tilegym.ops.gemma_attention(q, k, v, is_causal=True, **options), inputs=(q, k, v))
 
 
 def _group_gemm(make: Maker, groups: int, m: int, n: int, k: int, transpose_b: bool, dtype: str) -> Call:
@@ -240,17 +116,6 @@ def _linear_gluact_linear(make: Maker, tokens: int, hidden: int, inner: int, act
     )
 
 
-def _mamba2(make: Maker, batch: int, length: int, heads: int, head_dim: int, state: int, dtype: str) -> Call:
-    x = make.normal((batch, length, heads, head_dim), dtype)
-    a = -make.uniform((heads,), "float32")
-    b, c = (make.normal((batch, length, 1, state), dtype) for _ in range(2))
-    d = make.normal((heads,), "float32")
-    dt = make.uniform((batch, length, heads), "float32")
-    before = torch.zeros((batch, heads, head_dim, state), device="cuda", dtype=torch.float32)
-    inputs = (x, a, b, c, d, dt, before)
-    return Call(run=lambda: tilegym.ops.mamba2_chunk_forward(*inputs), inputs=inputs)
-
-
 def _matmul(make: Maker, m: int, n: int, k: int, dtype: str, persistent: bool) -> Call:
     a, b = make.normal((m, k), dtype), make.normal((k, n), dtype)
     return Call(
@@ -271,22 +136,6 @@ def _mhc(make: Maker, part: str, n: int, batch: int, channels: int) -> Call:
     w = make.normal((n * channels, width), "bfloat16", (n * channels) ** -0.5)
     bias = make.normal((width,), "float32")
     return Call(run=lambda: tilegym.ops.mhc_gemm_rms_scale(x, w, n, 0.1, 0.1, 0.1, bias), inputs=(x, w, bias))
-
-
-def _mla(make: Maker, batch: int, heads: int, length: int, head_dim: int, pe_dim: int, dtype: str) -> Call:
-    q, k, v = (make.normal((batch, heads, length, head_dim), dtype, 0.3) for _ in range(3))
-    q_pe = make.normal((batch, heads, length, pe_dim), dtype, 0.3)
-    k_pe = make.normal((batch, 1, length, pe_dim), dtype, 0.3)
-    scaling = 1 / math.sqrt(head_dim + pe_dim)
-    return Call(run=lambda: tilegym.ops.mla(q, k, v, q_pe, k_pe, True, scaling), inputs=(q, k, v, q_pe, k_pe))
-
-
-def _mla_decoding(make: Maker, batch: int, heads: int, length: int, dtype: str, split: bool = False) -> Call:
-    q, q_pe = make.normal((batch, heads, 512), dtype, 0.3), make.normal((batch, heads, 64), dtype, 0.3)
-    kv, k_pe = make.normal((batch, length, 512), dtype, 0.3), make.normal((batch, length, 64), dtype, 0.3)
-    function = tilegym.ops.mla_decoding_split_kv if split else tilegym.ops.mla_decoding
-    scale = 1 / math.sqrt(576)
-    return Call(run=lambda: function(q, q_pe, kv, k_pe, scale), inputs=(q, q_pe, kv, k_pe))
 
 
 def _moe(make: Maker, tokens: int, hidden: int, inner: int, experts: int, top: int, dtype: str) -> Call:
@@ -334,22 +183,6 @@ def _rms_norm(make: Maker, m: int, n: int, dtype: str, mode: str) -> Call:
     return Call(run=lambda: tilegym.ops.rms_norm(x, (n,), weight, 1e-5, mode=mode), inputs=(x, weight))
 
 
-def _rope(
-    make: Maker, batch: int, length: int, heads: int, kv_heads: int, head_dim: int, partial: float, dtype: str
-) -> Call:
-    q = make.normal((batch, length, heads, head_dim), dtype).transpose(1, 2)
-    k = make.normal((batch, length, kv_heads, head_dim), dtype).transpose(1, 2)
-    width = int(head_dim * partial)
-    frequencies = 10000.0 ** (-torch.arange(0, width, 2, device="cuda", dtype=torch.float32) / width)
-    angles = (torch.arange(length, device="cuda", dtype=torch.float32)[:, None] * frequencies).repeat(1, 2)[None]
-    cos, sin = (f(angles).to(q.dtype).repeat(batch, 1, 1) for f in (torch.cos, torch.sin))
-    return Call(
-        run=lambda: tilegym.ops.apply_rope_base(q, k, cos, sin, partial_rotary_factor=partial),
-        inputs=(q, k, cos, sin),
-        in_place=True,
-    )
-
-
 def _silu_and_mul(make: Maker, shape: tuple[int, ...], dtype: str) -> Call:
     x = make.normal(shape, dtype)
     return Call(run=lambda: tilegym.ops.silu_and_mul(x), inputs=(x,))
@@ -358,27 +191,6 @@ def _silu_and_mul(make: Maker, shape: tuple[int, ...], dtype: str) -> Call:
 def _softmax(make: Maker, m: int, n: int, dtype: str, **options: bool) -> Call:
     x = make.normal((m, n), dtype)
     return Call(run=lambda: tilegym.ops.softmax(x, **options), inputs=(x,))
-
-
-def _sparse_mla(make: Maker, heads: int, queries: int, keys: int, chosen: int, dtype: str) -> Call:
-    q, q_pe = make.normal((1, heads, queries, 128), dtype, 0.3), make.normal((1, heads, queries, 64), dtype, 0.3)
-    k, v = (make.normal((1, 1, keys, 128), dtype, 0.3) for _ in range(2))
-    k_pe = make.normal((1, 1, keys, 64), dtype, 0.3)
-    order = make.uniform((1, queries, 1, keys), "float32").argsort(-1)[..., :chosen].to(torch.int32).contiguous()
-    order[..., 0] = 0  # each query may attend to at least one key
-    return Call(run=lambda: tilegym.ops.sparse_mla(q, k, v, order, q_pe, k_pe), inputs=(q, k, v, order, q_pe, k_pe))
-
-
-def _splitk_reduce(make: Maker, heads: int, splits: int, keys: int, head_dim: int, dtype: str) -> Call:
-    parts = make.normal((1, heads, splits, head_dim), dtype)
-    lse = make.normal((1, heads, splits), "float32", 2.0) + 5.0
-    out = torch.empty((1, heads, head_dim), device="cuda", dtype=parts.dtype)
-    return Call(run=lambda: tilegym.ops.splitk_reduce(parts, lse, out, keys), inputs=(parts, lse), written=(out,))
-
-
-def _swa_attention(make: Maker, heads: int, length: int, head_dim: int, window: int, dtype: str) -> Call:
-    q, k, v = (make.normal((1, heads, length, head_dim), dtype, 0.3) for _ in range(3))
-    return Call(run=lambda: tilegym.ops.swa_attention(q, k, v, window, True), inputs=(q, k, v))
 
 
 def _swiglu(make: Maker, shape: tuple[int, ...], dtype: str) -> Call:
@@ -392,45 +204,47 @@ def _transpose(make: Maker, m: int, n: int, dtype: str) -> Call:
 
 
 _CALLS: Mapping[str, Callable[..., Call]] = {
-    "attention": _attention,
-    "attention_sink": _attention_sink,
-    "attention_sink_decode": _attention_sink_decode,
-    "attention_variant": _attention_variant,
-    "attention_varlen": _attention_varlen,
+    "attention": attention_calls.attention,
+    "attention_sink": attention_calls.attention_sink,
+    "attention_sink_decode": attention_calls.attention_sink_decode,
+    "attention_variant": attention_calls.attention_variant,
+    "attention_varlen": attention_calls.attention_varlen,
     "bmm": _bmm,
-    "chunk_gated_delta_rule": lambda make, **row: _gated_delta_rule(make, operator="chunk_gated_delta_rule", **row),
+    "chunk_gated_delta_rule": lambda make, **row: attention_calls.gated_delta_rule(
+        make, operator="chunk_gated_delta_rule", **row
+    ),
     "dropout": _dropout,
-    "flash_decode": _flash_decode,
+    "flash_decode": attention_calls.flash_decode,
     "fp8_quantization_matmul": _fp8_quantization_matmul,
     "fused_linear_cross_entropy": _fused_linear_cross_entropy,
     "geglu": _geglu,
     "gelu": _gelu,
-    "gemma_attention": _gemma_attention,
-    "gemma_attention_decode": lambda make, **row: _gemma_attention(make, decode=True, **row),
+    "gemma_attention": attention_calls.gemma_attention,
+    "gemma_attention_decode": lambda make, **row: attention_calls.gemma_attention(make, decode=True, **row),
     "group_gemm": _group_gemm,
     "layer_norm": _layer_norm,
     "layer_norm_legacy": _layer_norm_legacy,
     "linear_gluact_linear": _linear_gluact_linear,
-    "mamba2": _mamba2,
+    "mamba2": attention_calls.mamba2,
     "matmul": _matmul,
     "mhc": _mhc,
-    "mla": _mla,
-    "mla_decoding": _mla_decoding,
-    "mla_decoding_split_kv": lambda make, **row: _mla_decoding(make, split=True, **row),
+    "mla": attention_calls.mla,
+    "mla_decoding": attention_calls.mla_decoding,
+    "mla_decoding_split_kv": lambda make, **row: attention_calls.mla_decoding(make, split=True, **row),
     "moe": _moe,
     "moe_actgrad_bwd": _moe_actgrad_bwd,
     "moe_align_block": _moe_align_block,
-    "recurrent_gated_delta_rule": lambda make, **row: _gated_delta_rule(
+    "recurrent_gated_delta_rule": lambda make, **row: attention_calls.gated_delta_rule(
         make, operator="recurrent_gated_delta_rule", **row
     ),
     "relu": _relu,
     "rms_norm": _rms_norm,
-    "rope": _rope,
+    "rope": attention_calls.rope,
     "silu_and_mul": _silu_and_mul,
     "softmax": _softmax,
-    "sparse_mla": _sparse_mla,
-    "splitk_reduce": _splitk_reduce,
-    "swa_attention": _swa_attention,
+    "sparse_mla": attention_calls.sparse_mla,
+    "splitk_reduce": attention_calls.splitk_reduce,
+    "swa_attention": attention_calls.swa_attention,
     "swiglu": _swiglu,
     "transpose": _transpose,
 }

@@ -40,9 +40,9 @@ def compare(expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], rt
 
 def _apart(want: torch.Tensor, found: torch.Tensor, rtol: float, atol: float) -> tuple[int, float]:
     wrong, largest = 0, 0.0
-    pairs = zip(want.reshape(-1).split(_CHUNK), found.reshape(-1).split(_CHUNK), strict=True)
-    for left, right in pairs:
-        a, b = left.double(), right.double()
+    flat_want, flat_found = want.reshape(-1), found.reshape(-1)
+    for start in range(0, want.numel(), _CHUNK):
+        a, b = (flat[start : start + _CHUNK].double() for flat in (flat_want, flat_found))
         close = torch.isclose(b, a, rtol=rtol, atol=atol, equal_nan=True)
         wrong += int((~close).sum())
         apart = (a - b).abs()

@@ -6,7 +6,7 @@ kernel: it counts clock cycles on the device, so that its duration also tells th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,17 +88,25 @@ class Tracer:
         found, self._found = sorted(self._found, key=lambda span: (span.start, span.end)), []
         return found
 
-    def calls(self, steps: list[tuple[Callable[[], object], Callable[[], object] | None]]) -> list[Timed]:
+    def calls(self, steps: Sequence[tuple[Callable[[], object], Callable[[], object]]]) -> list[Timed]:
         """Runs each `(call, before)`; `before` and what it launches is not counted."""
         self.spans()
         for call, before in steps:
-            if before is not None:
-                before()
-            torch.cuda._sleep(OPENING_CYCLES)
+            before()
+            spin(OPENING_CYCLES)
             call()
-            torch.cuda._sleep(CLOSING_CYCLES)
+            spin(CLOSING_CYCLES)
             torch.cuda.synchronize()
         return split(self.spans(), len(steps))
+
+
+def spin(cycles: int) -> None:
+    """Launches a kernel that counts `cycles` of the SM clock."""
+    torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+
+
+def event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def _buffer() -> tuple[int, int]:

@@ -13,20 +13,24 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from tilegym.backend import set_backend
 
 from tileport_skill.timing.inside import blocks
 from tileport_skill.timing.inside.calibrate import calibrate
-from tileport_skill.timing.inside.calls import Call, call_of, outputs_of
+from tileport_skill.timing.inside.calls import call_of, outputs_of
 from tileport_skill.timing.inside.compare import Difference, compare
 from tileport_skill.timing.inside.cupti import TraceError, Tracer
+from tileport_skill.timing.inside.inputs import Call
 from tileport_skill.timing.inside.session import PlannedRow, Session, versions, wanted
 from tileport_skill.timing.inside.tuning import Tuner, TuningError
 from tileport_skill.timing.raw import FORMAT, write_json
+
+Answer = TypeVar("Answer")
 
 
 class SideError(Exception):
@@ -93,6 +97,7 @@ class _Measurement:
 
     def __init__(self, session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow, seed: int) -> None:
         self._session, self._tuner, self._tracer, self._row = session, tuner, tracer, row
+        tuner.forget()
         self._call = call_of(session.operator, row.arguments, seed)
         self._kept = [tensor.clone() for tensor in self._call.inputs]
 
@@ -104,7 +109,7 @@ class _Measurement:
         del first
         runner = blocks.Runner(self._tracer, self._session.flush_l2, self._session.nvml.throttle)
         calls = {side: self._bound(side) for side in (baseline, candidate)}
-        kernels = {side: self._guarded(side, lambda side=side: runner.discover(calls[side])) for side in calls}
+        kernels = {side: self._guarded(side, partial(runner.discover, call)) for side, call in calls.items()}
         measured = runner.measure(calls[baseline], calls[candidate], kernels[baseline], kernels[candidate])
         host = {side: self._host(side) for side in calls}
         events = {side: blocks.event_ns(calls[side]) for side in calls}
@@ -142,7 +147,7 @@ class _Measurement:
         with self._tuner.row(raw.searches(self._session.operator, row.id, side)):
             return self._guarded(side, lambda: _copied(self._call, call()))
 
-    def _guarded(self, side: str, work: Callable[[], Any]) -> Any:
+    def _guarded(self, side: str, work: Callable[[], Answer]) -> Answer:
         try:
             found = work()
             torch.cuda.synchronize()

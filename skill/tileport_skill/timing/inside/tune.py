@@ -47,6 +47,7 @@ def _tune(session: Session, tuner: Tuner, row: PlannedRow, side: str) -> None:
         return
     raw.count_try(session.operator, row.id, side)
     error = None
+    tuner.forget()
     try:
         with tuner.row(raw.searches(session.operator, row.id, side)):
             call_of(session.operator, row.arguments, 0).run()

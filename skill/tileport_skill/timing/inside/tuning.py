@@ -1,8 +1,9 @@
 """Each side's tuning, once: searched and written down in one process, replayed from there in every other.
 
-TileGym's operators tune themselves on their first call, the reference through `cuda.tile.tune.exhaustive_search`, a port
-through `autotune_launch`. Both are replaced here. While recording, the reference's own search runs as it is and a port's
-list is searched under the same rules: cold L2, the same limit on compiling, what fails is dropped and written down.
+TileGym's operators tune themselves on their first call, the reference through `cuda.tile.tune.exhaustive_search`, a
+port through `autotune_launch`. Both are replaced here. While recording, the reference's own search runs as it is and a
+port's list is searched under the same rules: cold L2, the same limit on compiling, what fails is dropped and written
+down.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,12 +81,19 @@ class Tuner:
                 if id(found) in replaced:
                     setattr(module, name, replaced[id(found)])
 
+    def forget(self) -> None:
+        """Before each row, for both sides: some operators share a winner between sizes; the first would decide."""
+        self._answers.clear()
+        for name, module in list(sys.modules.items()):
+            if name.startswith("tilegym."):
+                for attribute, value in list(vars(module).items()):
+                    if isinstance(value, dict) and "tune_cache" in attribute.lower():
+                        value.clear()
+
     @contextmanager
     def row(self, path: Path) -> Iterator[None]:
         """Searches made inside belong to the record at `path`; at the end all of them must have been used."""
         self._searches, self._at = Searches(path), 0
-        self._answers.clear()
-        _forget_winners()
         try:
             yield
         finally:
@@ -102,7 +111,7 @@ class Tuner:
     ) -> Any:
         """The reference's `exhaustive_search`."""
         space = list(search_space)
-        name = getattr(kernel, "__name__", None) or getattr(getattr(kernel, "_pyfunc", None), "__name__", "kernel")
+        name = str(getattr(getattr(kernel, "_pyfunc", kernel), "__name__", "kernel"))
         if (known := self._known(name, space)) is not None:
             best = SimpleNamespace(config=space[known["best"]], mean_us=known["us"][known["best"]])
             return SimpleNamespace(best=best, successes=(best,), failures=())
@@ -146,7 +155,7 @@ class Tuner:
             search["dropped"][str(index)] = "the process ended while it was compiled or run"
             self._searches.save()
             try:
-                search["us"][index] = self._time_of(lambda config=config: kernel_fn(config)) * 1e6
+                search["us"][index] = self._time_of(partial(kernel_fn, config)) * 1e6
                 del search["dropped"][str(index)]
             except RuntimeError as error:
                 search["dropped"][str(index)] = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
@@ -190,15 +199,6 @@ class Tuner:
         found = {"kernel": name, "space": [text_of(c) for c in space], "us": us, "dropped": dropped, "best": best}
         self._searches.add(found)
         return found
-
-
-def _forget_winners() -> None:
-    """Empties the operators' own caches: some share one winner between sizes, then the first row would decide."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("tilegym."):
-            for attribute, value in list(vars(module).items()):
-                if isinstance(value, dict) and "tune_cache" in attribute.lower():
-                    value.clear()
 
 
 def _index(space: list[Any], config: Any) -> int:
