@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tileport_skill.tilegym.operators import Checkout
@@ -27,7 +27,7 @@ class Request:
     """The built libcutile_kernels.so; None if it lies where cargo leaves it in the checkout."""
     baseline: str = "cutile"
     candidate: str = "cutile-rs"
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     seconds: float = 3600.0
 
 

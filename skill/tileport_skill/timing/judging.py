@@ -146,7 +146,9 @@ def _spoilt(
         return found
     if not constant:
         found.append("CUPTI's and CUDA events' times do not differ by a constant factor")
-    if state.others:
+    if state.others is None or state.sm_mhz is None:
+        found.append("NVML does not answer: other processes and throttling would go unseen")
+    elif state.others:
         found.append(f"{state.others} other processes used the GPU")
     if samples.set_aside > MOST_SET_ASIDE * samples.blocks:
         found.append(f"clocks moved in {samples.set_aside} of {samples.blocks} blocks")

@@ -80,8 +80,8 @@ class Conditions:
     throttle: tuple[str, ...]
     """Every reason NVML gave for clocks below their maximum, besides being idle."""
     celsius: tuple[int, int] | None
-    others: int
-    """Processes of others on the GPU, the most seen at once."""
+    others: int | None
+    """Processes of others on the GPU, the most seen at once; None if NVML does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,14 +105,16 @@ def conditions(found: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]
     bits = 0
     for block in blocks:
         bits |= block["throttle"] or 0
-    seen = [max((state["processes"] or 1) - 1, 0) for state in states]
-    others = [max(document["others_before"], 0) for document in found]
+    # While one of ours runs, one of the processes NVML counts is that; in a container it may not be counted at all.
+    counts = [state["processes"] for state in states]
+    others = [document["others_before"] for document in found]
+    known = bool(states) and None not in counts and -1 not in others
     return Conditions(
         sm_mhz=(min(clocks), max(clocks)) if clocks else None,
         clock_spread=float(np.quantile(markers, 0.99) / np.quantile(markers, 0.01) - 1) if markers else None,
         throttle=tuple(name for bit, name in THROTTLE.items() if bits & bit and name != "idle"),
         celsius=(min(heat), max(heat)) if heat else None,
-        others=max([*seen, *others], default=0),
+        others=max([*[max(count - 1, 0) for count in counts], *others], default=0) if known else None,
     )
 
 

@@ -12,7 +12,6 @@ import torch
 from cuda.tile import tune
 from torch.overrides import TorchFunctionMode
 
-
 _LARGE = 1 << 23
 
 
