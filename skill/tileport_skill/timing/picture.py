@@ -13,8 +13,8 @@ from tileport_skill.timing.records import Failed, Passed, RowResult, Timing, Ver
 from tileport_skill.timing.statistics import Interval
 
 _TEMPLATE = Path(__file__).parent / "templates" / "ratios.svg.j2"
-_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
-_LEFT, _PLOT, _RIGHT = 330, 440, 150
+_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
+_LEFT, _PLOT, _RIGHT = 370, 440, 160
 _LINE, _TOP, _BOTTOM = 26, 74, 46
 _NARROWEST = (0.88, 1.12)
 """The scale shows at least this much, so that half a percent does not fill the picture."""
@@ -126,7 +126,7 @@ def _mark(found: Interval | None, scale: Scale) -> _Mark | None:
 
 def _ratio(row: RowResult) -> str:
     if row.cold is None:
-        return f"not measured, {row.verdict.verdict}"
+        return f"- {row.verdict.verdict}"
     return f"{row.cold.ratio:.3f} {row.verdict.verdict}"
 
 

@@ -144,7 +144,7 @@ def _moe(make: Maker, tokens: int, hidden: int, inner: int, experts: int, top: i
     down = make.normal((experts, hidden, inner), dtype, 0.1)
     weights = torch.softmax(make.normal((tokens, top), "float32"), -1).to(getattr(torch, dtype))
     ids = make.integers(experts, (tokens, top), "int64")
-    from tilegym.ops import fused_moe
+    from tilegym.ops.moe_interface import fused_moe
 
     return Call(run=lambda: fused_moe(x, up, down, weights, ids), inputs=(x, up, down, weights, ids))
 
@@ -168,7 +168,7 @@ def _moe_actgrad_bwd(make: Maker, tokens: int, experts: int, hidden: int, inner:
 
 def _moe_align_block(make: Maker, tokens: int, experts: int, top: int, block: int) -> Call:
     ids = make.integers(experts, (tokens, top))
-    from tilegym.ops import moe_align_block_size
+    from tilegym.ops.moe_interface import moe_align_block_size
 
     return Call(run=lambda: moe_align_block_size(ids, block, experts), inputs=(ids,))
 

@@ -1,1 +1,1 @@
-from tilegym import ops
+from tilegym import ops as ops

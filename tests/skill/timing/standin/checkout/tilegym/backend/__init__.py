@@ -1,4 +1,5 @@
-from tilegym.backend.selector import get_current_backend, set_backend
+from tilegym.backend.selector import get_current_backend
+from tilegym.backend.selector import set_backend as set_backend
 
 _REGISTRY = {}
 
