@@ -11,6 +11,7 @@ from tileport_skill.capture import cli as capture_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tileir.cli import ir_app
+from tileport_skill.timing import bench_cli
 
 REQUEST_ERROR, MACHINERY_ERROR = 12, 13
 
@@ -19,6 +20,7 @@ app.add_typer(ir_app, name="ir")
 capture_cli.add_commands(app)
 emit_cli.add_commands(app)
 verify_cli.add_commands(app)
+bench_cli.add_commands(app)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""What runs in a process of its own with the GPU: needs the standard library, torch and cupti-python only."""

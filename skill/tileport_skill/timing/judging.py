@@ -1,0 +1,224 @@
+"""Raw samples -> a verdict for each row and for the operator. Decisions only; the numbers come from `samples.py`.
+
+The rule: the lower end of the 95 % interval of reference ÷ port, with a cold L2, is at least 0.95. A measurement that
+cannot be trusted, or is too blunt, is inconclusive. One that is sharp and still includes 0.95 fails: more of the same
+would only say more exactly that the port is about 5 % slower, and a port has to be shown to be fast enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tileport_skill.errors import RequestError
+from tileport_skill.timing.plan import TRITON
+from tileport_skill.timing.raw import RawFolder, read_json
+from tileport_skill.timing.records import Conditions, Failed, Inconclusive, Passed, RowResult, Timing, Verdict
+from tileport_skill.timing.samples import (
+    RowSamples,
+    conditions,
+    documents,
+    factors,
+    gather,
+    records_of,
+    side_of,
+)
+from tileport_skill.timing.statistics import Interval, geometric_mean, interval, minimum_detectable
+
+RULE = 0.95
+FEWEST_PROCESSES = 5
+SHARP = 0.02
+"""The widest interval that may fail a port without lying below the rule as a whole, and the widest of a null."""
+NULL_WITHIN = (0.98, 1.02)
+"""Where the null's whole interval must lie. To contain 1 is no test: by chance one in twenty would not."""
+MOST_SET_ASIDE = 0.2
+CONSTANT = 0.02
+"""How far CUPTI's factor against events may vary over lengths and processes."""
+_MOST_ERRORS = 2
+"""Processes with the same row broken, after which it is not tried again."""
+
+
+def judge(raw: RawFolder, operator: str) -> Timing:
+    """Everything measured of one operator, judged. Raises `RequestError` if the folder's plan has no such operator."""
+    plan = read_json(raw.plan)
+    if operator not in plan["operators"]:
+        raise RequestError(f"{raw.root} holds no samples of {operator}, only of {', '.join(plan['operators'])}.")
+    found = documents(raw, operator)
+    factor, constant = _factor(found)
+    kept = plan["operators"][operator]
+    rows = tuple(_row(raw, plan, operator, row["id"], found, factor, constant) for row in kept["rows"])
+    baseline = plan["baseline"]
+    return Timing(
+        operator=operator,
+        baseline=baseline,
+        candidate=plan["candidate"],
+        verdict=summary([row.verdict for row in rows]),
+        rows=rows,
+        geometric_mean=geometric_mean([row.cold.ratio for row in rows if row.cold is not None]),
+        cupti_factor=factor,
+        unproven=f"no run against {TRITON} has been confirmed yet" if baseline == TRITON else None,
+        machine=read_json(raw.machine) if raw.machine.is_file() else {},
+        why_rows=f"{', '.join(kept['origin'])}: {kept['why']}",
+    )
+
+
+def summary(verdicts: Sequence[Verdict]) -> Verdict:
+    """Every row must pass; one that failed outweighs any that could not be measured."""
+    failed = sum(isinstance(verdict, Failed) for verdict in verdicts)
+    unsure = sum(isinstance(verdict, Inconclusive) for verdict in verdicts)
+    if failed:
+        return Failed(reasons=(f"{failed} of {len(verdicts)} rows failed",))
+    if unsure or not verdicts:
+        return Inconclusive(reasons=(f"{unsure} of {len(verdicts)} rows could not be decided",))
+    return Passed()
+
+
+def rows_needed(raw: RawFolder, operator: str) -> tuple[str, ...]:
+    """The rows that want one more fresh process: too few so far, or not decided and budget left."""
+    plan = read_json(raw.plan)
+    found = documents(raw, operator)
+    wanting = []
+    for row in plan["operators"][operator]["rows"]:
+        samples = gather(records_of(found, row["id"]))
+        if len(samples.problems) >= _MOST_ERRORS:
+            continue
+        if samples.processes < plan["processes"] or (
+            samples.processes < plan["most_processes"] and not is_decided(samples)
+        ):
+            wanting.append(row["id"])
+    return tuple(wanting)
+
+
+def is_decided(samples: RowSamples) -> bool:
+    """More processes would change nothing: the interval is clear of the rule and the null holds."""
+    cold, null = (interval(samples.ratios[kind]) for kind in ("cold", "null"))
+    return not cold.low < RULE <= cold.high and NULL_WITHIN[0] <= null.low <= null.high <= NULL_WITHIN[1]
+
+
+def decide(
+    samples: RowSamples,
+    state: Conditions,
+    sides: tuple[str, str],
+    plan: dict[str, Any],
+    constant: bool,
+    tuning_errors: dict[str, str],
+) -> Verdict:
+    """One row's verdict: what the port is to blame for first, then what spoils the measurement, then the rule."""
+    baseline, candidate = sides
+    faults = [f"the port could not be tuned: {tuning_errors[candidate]}"] if candidate in tuning_errors else []
+    faults += [f"the port raised {problem.what}" for problem in samples.problems if problem.side == candidate]
+    faults += [f"the port's output is wrong: {problem}" for problem in samples.output_problems]
+    if samples.inputs_changed:
+        faults.append("a call changed its inputs")
+    faults += _foreign(samples.kernels.get(candidate, frozenset()), plan)
+    if faults:
+        if all("out of memory" in fault for fault in faults):
+            return Inconclusive(reasons=tuple(dict.fromkeys(faults)))
+        return Failed(reasons=tuple(dict.fromkeys(faults)))
+    spoilt = _spoilt(samples, state, baseline, constant, tuning_errors)
+    if spoilt:
+        return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
+    return _rule(interval(samples.ratios["cold"]))
+
+
+def _rule(cold: Interval) -> Verdict:
+    if cold.low >= RULE:
+        return Passed()
+    text = f"{cold.ratio:.3f}, 95 % interval {cold.low:.3f} to {cold.high:.3f}"
+    if cold.high < RULE:
+        return Failed(reasons=(f"too slow: reference ÷ port is {text}, all of it below {RULE}",))
+    if cold.width <= SHARP:
+        return Failed(reasons=(f"not shown to be fast enough: reference ÷ port is {text}, which includes {RULE}",))
+    return Inconclusive(reasons=(f"the interval is too wide to decide: reference ÷ port is {text}",))
+
+
+def _spoilt(
+    samples: RowSamples, state: Conditions, baseline: str, constant: bool, tuning_errors: dict[str, str]
+) -> list[str]:
+    found = [f"the reference could not be tuned: {tuning_errors[baseline]}"] if baseline in tuning_errors else []
+    found += [f"the reference raised {problem.what}" for problem in samples.problems if problem.side == baseline]
+    nobody = [problem.what for problem in samples.problems if problem.side is None]
+    if samples.processes < FEWEST_PROCESSES:
+        found += nobody
+        found.append(f"{samples.processes} fresh processes measured it; {FEWEST_PROCESSES} are the fewest")
+        return found
+    if not constant:
+        found.append("CUPTI's and CUDA events' times do not differ by a constant factor")
+    if state.others is None or state.sm_mhz is None:
+        found.append("NVML does not answer: other processes and throttling would go unseen")
+    elif state.others:
+        found.append(f"{state.others} other processes used the GPU")
+    if samples.set_aside > MOST_SET_ASIDE * samples.blocks:
+        found.append(f"clocks moved in {samples.set_aside} of {samples.blocks} blocks")
+    if any(len(samples.ratios[kind]) < FEWEST_PROCESSES for kind in ("cold", "null")):
+        found.append("too few processes have blocks in which the clocks stood still")
+        return found
+    if any(len(sets) > 1 for sets in samples.kernels.values()):
+        found.append("the kernels launched differ between processes")
+    null = interval(samples.ratios["null"])
+    if not NULL_WITHIN[0] <= null.low <= null.high <= NULL_WITHIN[1]:
+        text = f"{null.ratio:.3f}, 95 % interval {null.low:.3f} to {null.high:.3f}"
+        found.append(f"the null failed: the reference ÷ itself is {text}")
+    return found
+
+
+def _foreign(sets: frozenset[tuple[str, ...]], plan: dict[str, Any]) -> list[str]:
+    """What is wrong with the port's kernels: none of its own, or one of the reference's."""
+    found = []
+    for names in sets:
+        own = [name for name in names if name.startswith(tuple(plan["port_entries"]))]
+        theirs = [name for name in set(names) - set(own) if name.startswith(tuple(plan["reference_kernels"]))]
+        if not own:
+            found.append(f"the port launched no kernel of its own, but {', '.join(names)}")
+        if theirs:
+            found.append(f"the port launched kernels of the reference: {', '.join(sorted(theirs))}")
+    return found
+
+
+def _row(
+    raw: RawFolder,
+    plan: dict[str, Any],
+    operator: str,
+    row: str,
+    found: list[dict[str, Any]],
+    factor: float | None,
+    constant: bool,
+) -> RowResult:
+    sides = (plan["baseline"], plan["candidate"])
+    records = records_of(found, row)
+    samples = gather(records)
+    state = conditions(found, records)
+    intervals = {kind: interval(values) if values else None for kind, values in samples.ratios.items()}
+    return RowResult(
+        operator=operator,
+        row=row,
+        verdict=decide(samples, state, sides, plan, constant, _tuning_errors(raw, operator, row, sides)),
+        cold=intervals["cold"],
+        warm=intervals["warm"],
+        null=intervals["null"],
+        detectable=minimum_detectable(samples.ratios["cold"]),
+        processes=samples.processes,
+        blocks=samples.blocks,
+        set_aside=samples.set_aside,
+        largest_difference=samples.largest_difference,
+        reference=side_of(raw, operator, row, records, sides[0], "A", factor),
+        port=side_of(raw, operator, row, records, sides[1], "B", factor),
+        conditions=state,
+    )
+
+
+def _tuning_errors(raw: RawFolder, operator: str, row: str, sides: tuple[str, str]) -> dict[str, str]:
+    """Tuning that failed explains every sample that is missing afterwards."""
+    paths = {side: raw.tuned(operator, row, side) for side in sides}
+    errors = {side: read_json(path)["error"] for side, path in paths.items() if path.is_file()}
+    return {side: error for side, error in errors.items() if error}
+
+
+def _factor(found: list[dict[str, Any]]) -> tuple[float | None, bool]:
+    """CUPTI ÷ events, and whether it is the same for all lengths and processes."""
+    values = factors(found)
+    if not values:
+        return None, False
+    return float(np.median(values)), max(values) / min(values) - 1 <= CONSTANT

@@ -1,0 +1,1 @@
+from tilegym import ops as ops
