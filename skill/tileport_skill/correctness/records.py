@@ -39,14 +39,14 @@ class Job:
     library: str
     """The port's shared library, relative to `tree`."""
     library_sha256: str
-    base_tree: str
-    """git's hash of the base, the port hidden."""
-    result_tree: str
-    """git's hash of the tree with the port: what the evidence is about."""
     tuned: bool
     """Whether both sides tune as they please; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
     seed: int
     """Fresh for every run, so that no port can know its inputs."""
+    base_tree: str = ""
+    """git's hash of the base, the port hidden; empty where the trees come from no repository."""
+    result_tree: str = ""
+    """git's hash of the tree with the port: what the evidence is about."""
     without: tuple[str, ...] = ()
     """Variations left out: `large` takes most of a GPU, so it cannot run where several runs share one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}

@@ -38,7 +38,10 @@ from tileport_skill.errors import MachineryError
 _CHILD = "tileport_skill.correctness.child"
 SIDE_SECONDS = 900.0
 _COMPARE_SECONDS = 300.0
-_INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TMPDIR", "LANG", "PYTHONPATH")
+_INHERITED = (
+    *("PATH", "HOME", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TMPDIR", "LANG", "PYTHONPATH"),
+    "OMP_NUM_THREADS",
+)
 _TAIL = 1500
 
 

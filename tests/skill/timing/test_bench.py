@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from tileport_skill.__main__ import app
 from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import open_checkout
 from tileport_skill.timing import gate
 from tileport_skill.timing.campaign import check_machine, find_library, start
 from tileport_skill.timing.plan import make_plan, port_entries
 from tileport_skill.timing.raw import RawFolder
 from tileport_skill.timing.records import NotRun
-from tileport_skill.tilegym.operators import open_checkout
 
 CHECKOUT = Path(__file__).parent / "standin" / "checkout"
 
