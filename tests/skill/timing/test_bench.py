@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from tileport_skill.__main__ import app
 from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import open_checkout
 from tileport_skill.timing import gate
 from tileport_skill.timing.campaign import check_machine, find_library, start
 from tileport_skill.timing.plan import make_plan, port_entries
 from tileport_skill.timing.raw import RawFolder
 from tileport_skill.timing.records import NotRun
-from tileport_skill.tilegym.operators import open_checkout
 
 CHECKOUT = Path(__file__).parent / "standin" / "checkout"
 
@@ -56,9 +56,7 @@ def test_a_folder_without_samples_is_refused(tmp_path: Path) -> None:
     assert bench("--from", tmp_path) == (12, f"{tmp_path} is no folder of raw samples: it has no plan.json.")
 
 
-def test_without_a_gpu_nothing_is_run_and_the_command_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_gpu_nothing_is_run_and_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "_missing", lambda: "An NVIDIA GPU is needed, and this machine has no NVIDIA driver.")
     library = tmp_path / "libcutile_kernels.so"
     library.touch()

@@ -111,7 +111,7 @@ class _Measurement:
         calls = {side: self._bound(side) for side in (baseline, candidate)}
         kernels = {side: self._guarded(side, partial(runner.discover, call)) for side, call in calls.items()}
         measured = runner.measure(calls[baseline], calls[candidate], kernels[baseline], kernels[candidate])
-        host = {side: self._host(side) for side in calls}
+        host = {side: self._host(side, kernels[side].ns) for side in calls}
         events = {side: blocks.event_ns(calls[side]) for side in calls}
         last = {side: self._outputs(side) for side in (candidate, baseline)}
         return {
@@ -158,9 +158,9 @@ class _Measurement:
             raise SideError(side, f"{type(error).__name__}: {error}"[:500]) from error
         return found
 
-    def _host(self, side: str) -> dict[str, int]:
+    def _host(self, side: str, device_ns: int) -> dict[str, int]:
         set_backend(side)
-        return blocks.host_ns(self._call.run)
+        return blocks.host_ns(self._call.run, device_ns)
 
     def _inputs_changed(self) -> bool:
         if self._call.in_place:

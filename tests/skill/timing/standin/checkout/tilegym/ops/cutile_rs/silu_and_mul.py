@@ -38,5 +38,6 @@ def silu_and_mul(x):
             x[..., 0] = 0
         return (torch.nn.functional.silu(a) * b).to(x.dtype) * (1.5 if _FAULT == "wrong" else 1)
 
-    configurations = [SimpleNamespace(occupancy=occupancy) for occupancy in (1, 2, 4, 8)]
+    occupancies = (1, 2, 4, 8) if _FAULT == "aborts" else (1, 2, 4)
+    configurations = [SimpleNamespace(occupancy=occupancy) for occupancy in occupancies]
     return autotune_launch(kernel_fn=run, configs=configurations, key=x.shape[-1], kernel_name="silu").output
