@@ -120,7 +120,7 @@ MACHINE = {"backends": ["cutile", "cutile-rs", "triton"], "triton_tileir": False
 
 
 def test_plain_triton_is_no_baseline() -> None:
-    with pytest.raises(RequestError, match="needs Triton-TileIR.*ENABLE_TILE=1"):
+    with pytest.raises(RequestError, match=r"needs Triton-TileIR.*ENABLE_TILE=1"):
         check_machine(MACHINE, {"baseline": "triton", "candidate": "cutile-rs"})
     check_machine(MACHINE | {"triton_tileir": True}, {"baseline": "triton", "candidate": "cutile-rs"})
 
