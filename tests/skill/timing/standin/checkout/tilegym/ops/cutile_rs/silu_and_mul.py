@@ -12,6 +12,8 @@ from tilegym.backend.cutile_rs.autotuner import autotune_launch
 
 _RATIO = float(os.environ.get("STANDIN_RATIO", "1"))
 _FAULT = os.environ.get("STANDIN_FAULT", "")
+if _FAULT == "patches":
+    torch.cuda.Event.elapsed_time = lambda *_: 1e-6
 _process = random.gauss(0, 0.002)
 _calls = 0
 
