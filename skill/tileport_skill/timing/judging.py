@@ -93,6 +93,8 @@ def rows_needed(raw: RawFolder, operator: str) -> tuple[str, ...]:
 
 def is_decided(samples: RowSamples) -> bool:
     """More processes would change nothing: the interval is clear of the rule and the null holds."""
+    if min(len(samples.ratios[kind]) for kind in ("cold", "null")) < FEWEST_PROCESSES:
+        return False
     cold, null = (interval(samples.ratios[kind]) for kind in ("cold", "null"))
     return not cold.low < RULE <= cold.high and NULL_WITHIN[0] <= null.low <= null.high <= NULL_WITHIN[1]
 
@@ -190,7 +192,7 @@ def _row(
     records = records_of(found, row)
     samples = gather(records)
     state = conditions(found, records)
-    intervals = {kind: interval(values) if values else None for kind, values in samples.ratios.items()}
+    intervals = {kind: interval(values) if len(values) > 1 else None for kind, values in samples.ratios.items()}
     return RowResult(
         operator=operator,
         row=row,

@@ -92,7 +92,7 @@ def word(verdict: Verdict) -> str:
 
 def _scale(intervals: Sequence[Interval], length: float) -> Scale:
     low = min([_NARROWEST[0], *[found.low for found in intervals if found.low > 0]])
-    high = max([_NARROWEST[1], *[found.high for found in intervals if math.isfinite(found.high)]])
+    high = max([_NARROWEST[1], *[found.high for found in intervals]])
     return Scale(low / 1.02, high * 1.02, length)
 
 
@@ -147,7 +147,7 @@ def _machine(timings: Sequence[Timing]) -> str:
 
 def _bar(found: Interval | None, scale: Scale) -> str:
     cells = [" "] * _BAR
-    if found is not None and math.isfinite(found.high):
+    if found is not None:
         for cell in range(round(scale.at(found.low)), round(scale.at(found.high)) + 1):
             cells[cell] = "·"
     cells[round(scale.at(RULE))] = "|"

@@ -73,9 +73,9 @@ def interval(processes: Sequence[float]) -> Interval:
     lie within Student's own interval: of six values even the expanded one covers only 92 %.
     """
     values = np.asarray(processes, dtype=float)
-    mean = float(values.mean())
     if len(values) < 2:
-        return Interval(low=0.0, ratio=math.exp(mean), high=math.inf)
+        raise ValueError("one process says nothing about how sure it is")
+    mean = float(values.mean())
     chosen = np.random.default_rng(_SEED).integers(len(values), size=(RESAMPLES, len(values)))
     means = np.sort(values[chosen].mean(axis=1))
     tail = NormalDist().cdf(-math.sqrt(len(values) / (len(values) - 1)) * t_975(len(values) - 1))

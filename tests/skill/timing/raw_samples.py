@@ -77,6 +77,12 @@ _PLAN: dict[str, Any] = {
     "reference_kernels": ["_silu_kernel"],
     "port_entries": ["silu_entry"],
     "operators": {
-        OPERATOR: {"origin": ["ours"], "why": "made up", "rtol": 0.0, "atol": 0.0, "rows": [{"id": ROW, "arguments": {}}]}
+        OPERATOR: {
+            "origin": ["ours"],
+            "why": "made up",
+            "rtol": 0.0,
+            "atol": 0.0,
+            "rows": [{"id": ROW, "arguments": {}}],
+        }
     },
 }

@@ -56,9 +56,7 @@ def test_a_folder_without_samples_is_refused(tmp_path: Path) -> None:
     assert bench("--from", tmp_path) == (12, f"{tmp_path} is no folder of raw samples: it has no plan.json.")
 
 
-def test_without_a_gpu_nothing_is_run_and_the_command_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_gpu_nothing_is_run_and_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "_missing", lambda: "An NVIDIA GPU is needed, and this machine has no NVIDIA driver.")
     library = tmp_path / "libcutile_kernels.so"
     library.touch()
@@ -122,7 +120,7 @@ MACHINE = {"backends": ["cutile", "cutile-rs", "triton"], "triton_tileir": False
 
 
 def test_plain_triton_is_no_baseline() -> None:
-    with pytest.raises(RequestError, match="needs Triton-TileIR.*ENABLE_TILE=1"):
+    with pytest.raises(RequestError, match=r"needs Triton-TileIR.*ENABLE_TILE=1"):
         check_machine(MACHINE, {"baseline": "triton", "candidate": "cutile-rs"})
     check_machine(MACHINE | {"triton_tileir": True}, {"baseline": "triton", "candidate": "cutile-rs"})
 

@@ -108,9 +108,7 @@ def test_what_spoils_a_measurement_decides_nothing(change: dict[str, Any], said:
         ),
     ],
 )
-def test_what_the_port_is_to_blame_for_fails_it_however_fast(
-    change: dict[str, Any], said: str, tmp_path: Path
-) -> None:
+def test_what_the_port_is_to_blame_for_fails_it_however_fast(change: dict[str, Any], said: str, tmp_path: Path) -> None:
     row = row_of(Made(ratio=1.5, **change), tmp_path)
     assert isinstance(row.verdict, Failed)
     assert said in reasons(row.verdict)

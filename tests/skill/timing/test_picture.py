@@ -36,6 +36,13 @@ def test_the_picture_is_one_svg_without_anything_from_elsewhere(timing: Timing) 
     assert 'class="interval good"' in drawn
 
 
+def test_its_style_touches_nothing_else_on_the_page_it_stands_in(timing: Timing) -> None:
+    style = picture.svg((timing,)).split("<style>")[1].split("</style>")[0]
+    selectors = re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media (prefers-color-scheme: dark) {", ""))
+    assert selectors
+    assert all(selector.strip().startswith(".ratios") for selector in selectors)
+
+
 def test_names_that_look_like_markup_stay_names(timing: Timing) -> None:
     row = dataclasses.replace(timing.rows[0], row="<script>alert(1)</script>")
     assert "<script" not in picture.svg((dataclasses.replace(timing, rows=(row,)),))

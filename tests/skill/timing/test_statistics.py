@@ -21,19 +21,15 @@ from tileport_skill.timing.statistics import (
     t_975,
 )
 
-RUNS = 120
+RUNS = 80
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_a_port_as_fast_as_its_reference_is_accepted_and_one_of_94_percent_is_not(world: World) -> None:
+def test_an_equal_port_is_accepted_one_of_94_percent_is_not_and_the_interval_keeps_its_word(world: World) -> None:
     fast, slow = rates(world, 1.0, RUNS, 1), rates(world, 0.94, RUNS, 2)
     assert fast.accepted == 1.0
     assert slow.accepted <= 0.03
-
-
-@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_the_interval_covers_the_truth_about_as_often_as_it_says(world: World) -> None:
-    assert rates(world, 1.0, RUNS, 3).covered >= 0.90
+    assert fast.covered >= 0.88
 
 
 def test_six_processes_are_enough_for_the_interval_to_keep_its_word() -> None:
@@ -79,8 +75,8 @@ def test_the_same_samples_always_give_the_same_interval() -> None:
 
 
 def test_one_process_says_nothing_about_how_sure_it_is() -> None:
-    found = interval([0.1])
-    assert (found.low, found.high) == (0.0, math.inf)
+    with pytest.raises(ValueError, match="one process says nothing"):
+        interval([0.1])
     assert minimum_detectable([0.1]) is None
 
 

@@ -13,13 +13,15 @@ import torch
 from tileport_skill.timing.inside.cupti import Timed, TraceError, Tracer, event, spin
 
 CALLS_IN_BLOCK = 4
-SECONDS = 2.0
+SECONDS = 1.0
 """What the blocks of one row may take in one process, unless the fewest blocks take longer."""
-FEWEST, MOST = 8, 24
+FEWEST, MOST = 8, 20
 _OVERHEAD_NS = 250_000
 """Flushing, spinning and synchronising around one call."""
 _HIDE_LAUNCH = 400_000
 """Cycles the device spins while the host launches the call between two events."""
+_HOST_NS = 100_000_000
+"""Device time that one run of host timing may fill; never more calls than a launch queue takes."""
 _AT_ONCE = 4
 """Blocks between two readings of CUPTI's records and of the throttle bits."""
 
@@ -124,8 +126,9 @@ def event_ns(call: Work) -> int:
     return int(statistics.median(found))
 
 
-def host_ns(call: Work, calls: int = 100) -> dict[str, int]:
+def host_ns(call: Work, device_ns: int) -> dict[str, int]:
     """Host time of one call: until it returns, and until the device is done too; medians of five runs."""
+    calls = max(5, min(100, int(_HOST_NS / device_ns)))
     for _ in range(3):
         call()
     returned, done = [], []
@@ -138,5 +141,4 @@ def host_ns(call: Work, calls: int = 100) -> dict[str, int]:
         torch.cuda.synchronize()
         returned.append((back - started) // calls)
         done.append((time.perf_counter_ns() - started) // calls)
-        calls = max(5, min(calls, int(2e8 / max(done[-1], 1))))
     return {"returned": int(statistics.median(returned)), "done": int(statistics.median(done))}

@@ -11,6 +11,7 @@ from typing import Any
 
 import tilegym
 import torch
+from tilegym.backend import set_backend as set_backend
 
 from tileport_skill.timing.inside import attention_calls
 from tileport_skill.timing.inside.inputs import Call, Maker

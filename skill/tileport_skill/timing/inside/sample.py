@@ -11,21 +11,18 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from tilegym.backend import set_backend
 
-from tileport_skill.timing.inside import blocks
+from tileport_skill.timing.inside import blocks, integrity
 from tileport_skill.timing.inside.calibrate import calibrate
-from tileport_skill.timing.inside.calls import call_of, outputs_of
 from tileport_skill.timing.inside.compare import Difference, compare
 from tileport_skill.timing.inside.cupti import TraceError, Tracer
-from tileport_skill.timing.inside.inputs import Call
 from tileport_skill.timing.inside.session import PlannedRow, Session, versions, wanted
 from tileport_skill.timing.inside.tuning import Tuner, TuningError
 from tileport_skill.timing.raw import FORMAT, write_json
@@ -43,6 +40,7 @@ class SideError(Exception):
 
 def main() -> int:
     folder, operator, process, seconds, others = Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:6])
+    untouched = integrity.snapshot()  # before TileGym, and with it the port, is imported
     session = Session(folder, operator, seconds)
     tuner = session.tuner(None)
     tracer = Tracer()
@@ -64,7 +62,7 @@ def main() -> int:
         if session.left < 2 * slowest:
             return 4
         started = time.monotonic()
-        document["rows"].append(_row(session, tuner, tracer, row))
+        document["rows"].append(_row(session, tuner, tracer, row, untouched))
         write_json(path, document)
         slowest = max(slowest, time.monotonic() - started)
         if not _device_works():
@@ -74,12 +72,16 @@ def main() -> int:
     return 0
 
 
-def _row(session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow) -> dict[str, Any]:
+def _row(
+    session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow, untouched: Mapping[str, object]
+) -> dict[str, Any]:
     """One row's record. Whatever goes wrong in it is part of it, with the side it is to blame on."""
     seed = secrets.randbits(31)
     found: dict[str, Any] = {"row": row.id, "seed": seed, "before": asdict(session.nvml.state())}
     try:
         found |= _Measurement(session, tuner, tracer, row, seed).measure()
+        if replaced := integrity.changed(untouched):
+            raise SideError(session.sides.candidate, f"nothing, but it replaced {', '.join(replaced)}")
     except SideError as error:
         found["error"] = {"side": error.side, "what": str(error)}
     except (TraceError, TuningError) as error:
@@ -96,9 +98,12 @@ class _Measurement:
     """One row in one process."""
 
     def __init__(self, session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow, seed: int) -> None:
+        from tileport_skill.timing.inside import calls  # imports TileGym
+
+        self._calls = calls
         self._session, self._tuner, self._tracer, self._row = session, tuner, tracer, row
         tuner.forget()
-        self._call = call_of(session.operator, row.arguments, seed)
+        self._call = calls.call_of(session.operator, row.arguments, seed)
         self._kept = [tensor.clone() for tensor in self._call.inputs]
 
     def measure(self) -> dict[str, Any]:
@@ -111,7 +116,7 @@ class _Measurement:
         calls = {side: self._bound(side) for side in (baseline, candidate)}
         kernels = {side: self._guarded(side, partial(runner.discover, call)) for side, call in calls.items()}
         measured = runner.measure(calls[baseline], calls[candidate], kernels[baseline], kernels[candidate])
-        host = {side: self._host(side) for side in calls}
+        host = {side: self._host(side, kernels[side].ns) for side in calls}
         events = {side: blocks.event_ns(calls[side]) for side in calls}
         last = {side: self._outputs(side) for side in (candidate, baseline)}
         return {
@@ -128,7 +133,7 @@ class _Measurement:
 
     def _bound(self, side: str) -> Callable[[], object]:
         def run() -> object:
-            set_backend(side)
+            self._calls.set_backend(side)
             return self._call.run()
 
         return run
@@ -142,10 +147,17 @@ class _Measurement:
             tensor.fill_(float("nan") if tensor.is_floating_point() else -1)
         call = self._bound(side)
         if not tune:
-            return self._guarded(side, lambda: _copied(self._call, call()))
+            return self._guarded(side, lambda: self._copied(call()))
         raw, row = self._session.raw, self._row
         with self._tuner.row(raw.searches(self._session.operator, row.id, side)):
-            return self._guarded(side, lambda: _copied(self._call, call()))
+            return self._guarded(side, lambda: self._copied(call()))
+
+    def _copied(self, returned: object) -> list[torch.Tensor]:
+        """A tensor of another class could put its work off until it is compared."""
+        found = self._calls.outputs_of(self._call, returned)
+        if others := {type(tensor).__name__ for tensor in found if type(tensor) is not torch.Tensor}:
+            raise TypeError(f"it returned {', '.join(sorted(others))} instead of plain tensors")
+        return [tensor.clone() for tensor in found]
 
     def _guarded(self, side: str, work: Callable[[], Answer]) -> Answer:
         try:
@@ -158,9 +170,9 @@ class _Measurement:
             raise SideError(side, f"{type(error).__name__}: {error}"[:500]) from error
         return found
 
-    def _host(self, side: str) -> dict[str, int]:
-        set_backend(side)
-        return blocks.host_ns(self._call.run)
+    def _host(self, side: str, device_ns: int) -> dict[str, int]:
+        self._calls.set_backend(side)
+        return blocks.host_ns(self._call.run, device_ns)
 
     def _inputs_changed(self) -> bool:
         if self._call.in_place:
@@ -168,10 +180,6 @@ class _Measurement:
         return not all(
             torch.equal(_bits(tensor), _bits(kept)) for tensor, kept in zip(self._call.inputs, self._kept, strict=True)
         )
-
-
-def _copied(call: Call, returned: object) -> list[torch.Tensor]:
-    return [tensor.clone() for tensor in outputs_of(call, returned)]
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -75,9 +75,11 @@ class Tuner:
         self._search_of_reference = tune.exhaustive_search
         self._result = autotuner.TunedResult
         replaced = {id(tune.exhaustive_search): self.search, id(autotuner.autotune_launch): self.launch}
-        for module in list(sys.modules.values()):
+        for module_name, module in list(sys.modules.items()):
+            if not module_name.startswith(("tilegym", "cuda.tile")):
+                continue
             for name in (REFERENCE_TUNER, PORT_TUNER):
-                found = getattr(module, name, None)
+                found = vars(module).get(name)
                 if id(found) in replaced:
                     setattr(module, name, replaced[id(found)])
 

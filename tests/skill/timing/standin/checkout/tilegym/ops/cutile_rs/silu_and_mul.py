@@ -12,6 +12,8 @@ from tilegym.backend.cutile_rs.autotuner import autotune_launch
 
 _RATIO = float(os.environ.get("STANDIN_RATIO", "1"))
 _FAULT = os.environ.get("STANDIN_FAULT", "")
+if _FAULT == "patches":
+    torch.cuda.Event.elapsed_time = lambda *_: 1e-6
 _process = random.gauss(0, 0.002)
 _calls = 0
 
@@ -38,5 +40,6 @@ def silu_and_mul(x):
             x[..., 0] = 0
         return (torch.nn.functional.silu(a) * b).to(x.dtype) * (1.5 if _FAULT == "wrong" else 1)
 
-    configurations = [SimpleNamespace(occupancy=occupancy) for occupancy in (1, 2, 4, 8)]
+    occupancies = (1, 2, 4, 8) if _FAULT == "aborts" else (1, 2, 4)
+    configurations = [SimpleNamespace(occupancy=occupancy) for occupancy in occupancies]
     return autotune_launch(kernel_fn=run, configs=configurations, key=x.shape[-1], kernel_name="silu").output
