@@ -7,7 +7,7 @@ would only say more exactly that the port is about 5 % slower, and a port has to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,10 @@ def decide(
             return Inconclusive(reasons=tuple(dict.fromkeys(faults)))
         return Failed(reasons=tuple(dict.fromkeys(faults)))
     spoilt = _spoilt(samples, state, baseline, constant, tuning_errors)
+    if baseline != TRITON and any(
+        not _own(names, plan["reference_kernels"]) for names in samples.kernels.get(baseline, ())
+    ):
+        spoilt.append("the reference launched none of its own kernels")
     if spoilt:
         return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
     return _rule(interval(samples.ratios["cold"]))
@@ -166,12 +170,17 @@ def _spoilt(
     return found
 
 
+def _own(names: Iterable[str], declared: Sequence[str]) -> list[str]:
+    """Kernels that bear a declared name; both front ends add their specialisation after it."""
+    return [name for name in names if name.startswith(tuple(declared))]
+
+
 def _foreign(sets: frozenset[tuple[str, ...]], plan: dict[str, Any]) -> list[str]:
     """What is wrong with the port's kernels: none of its own, or one of the reference's."""
     found = []
     for names in sets:
-        own = [name for name in names if name.startswith(tuple(plan["port_entries"]))]
-        theirs = [name for name in set(names) - set(own) if name.startswith(tuple(plan["reference_kernels"]))]
+        own = _own(names, plan["port_entries"])
+        theirs = _own(set(names) - set(own), plan["reference_kernels"])
         if not own:
             found.append(f"the port launched no kernel of its own, but {', '.join(names)}")
         if theirs:

@@ -81,6 +81,10 @@ def test_clocks_that_step_in_many_blocks_decide_nothing(tmp_path: Path) -> None:
             {"document": {"calibration": [{"megabytes": 64, "cupti_ns": 1000, "event_ns": 1000}]}},
             "do not differ by a constant factor",
         ),
+        (
+            {"record": {"kernels": {"cutile": ["cublas"], "cutile-rs": ["silu_entry"]}}},
+            "the reference launched none of its own kernels",
+        ),
         ({"processes": 4}, "4 fresh processes measured it; 5 are the fewest"),
         ({"errors": ({"side": "cutile", "what": "ValueError: no"},)}, "the reference raised ValueError: no"),
     ],
