@@ -54,7 +54,7 @@ def judge(raw: RawFolder, operator: str) -> Timing:
         operator=operator,
         baseline=baseline,
         candidate=plan["candidate"],
-        verdict=summary([row.verdict for row in rows]),
+        verdict=summary([row.verdict for row in rows], left_out=kept["left_out"]),
         rows=rows,
         geometric_mean=geometric_mean([row.cold.ratio for row in rows if row.cold is not None]),
         cupti_factor=factor,
@@ -64,14 +64,16 @@ def judge(raw: RawFolder, operator: str) -> Timing:
     )
 
 
-def summary(verdicts: Sequence[Verdict]) -> Verdict:
-    """Every row must pass; one that failed outweighs any that could not be measured."""
+def summary(verdicts: Sequence[Verdict], left_out: int = 0) -> Verdict:
+    """Every row must pass; one that failed outweighs any that could not be measured, or was left out of a trial."""
     failed = sum(isinstance(verdict, Failed) for verdict in verdicts)
     unsure = sum(isinstance(verdict, Inconclusive) for verdict in verdicts)
     if failed:
         return Failed(reasons=(f"{failed} of {len(verdicts)} rows failed",))
     if unsure or not verdicts:
         return Inconclusive(reasons=(f"{unsure} of {len(verdicts)} rows could not be decided",))
+    if left_out:
+        return Inconclusive(reasons=(f"a trial: {left_out} rows were left out",))
     return Passed()
 
 

@@ -152,6 +152,11 @@ def test_one_failed_row_fails_the_operator_and_an_undecided_one_leaves_it_open()
     assert isinstance(summary([]), Inconclusive)
 
 
+def test_a_trial_of_a_few_rows_passes_nothing_but_can_fail() -> None:
+    assert summary([Passed()], left_out=3) == Inconclusive(reasons=("a trial: 3 rows were left out",))
+    assert isinstance(summary([Failed(reasons=("slow",))], left_out=3), Failed)
+
+
 def test_rows_are_measured_until_decided_or_the_budget_is_spent(tmp_path: Path) -> None:
     assert rows_needed(Made(processes=7).write(tmp_path / "few"), OPERATOR) == (ROW,)
     assert rows_needed(Made(processes=8).write(tmp_path / "decided"), OPERATOR) == ()
