@@ -29,7 +29,6 @@ UNFINISHED = 3
 """Exit status when the time ran out before the plan was done: run the same command again."""
 _INSIDE = "tileport_skill.timing.inside"
 _SKILL = Path(__file__).parents[2]
-_DEVICE_LOST = 3
 _LEAST_SECONDS = 25.0
 """A child that starts with less than this would end before its first row."""
 
@@ -55,62 +54,56 @@ class Campaign:
         if not self.raw.machine.is_file():
             self._child("probe", f"{_INSIDE}.session", [], 120)
         check_machine(read_json(self.raw.machine), plan)
-        for operator in plan["operators"]:
-            if not all(self._tune(operator, side) for side in (plan["baseline"], plan["candidate"])):
-                return False
-        wanting = list(plan["operators"])
+        if not all(self._tune(plan, side) for side in (plan["baseline"], plan["candidate"])):
+            return False
         for process in range(_MOST_STARTS * plan["most_processes"]):
-            for operator in [name for name in wanting if not self.raw.samples(name, process).is_file()]:
-                rows = needed(self.raw, operator)
-                if not rows:
-                    wanting.remove(operator)
-                elif not self._sample(operator, process, rows):
-                    return False
-        return not wanting
+            wanting = {operator: needed(self.raw, operator) for operator in plan["operators"]}
+            if not any(wanting.values()):
+                return True
+            new = {name: rows for name, rows in wanting.items() if not self.raw.samples(name, process).is_file()}
+            rows = [f"{operator}/{row}" for operator, ids in new.items() for row in ids]
+            if rows and not self._sample(process, rows):
+                return False
+        return False
 
     @property
     def left(self) -> float:
         return self.seconds - (time.monotonic() - self._started)
 
-    def _tune(self, operator: str, side: str) -> bool:
-        rows = [row["id"] for row in read_json(self.raw.plan)["operators"][operator]["rows"]]
-        while any(not self.raw.tuned(operator, row, side).is_file() for row in rows):
+    def _tune(self, plan: dict[str, Any], side: str) -> bool:
+        rows = [(operator, row["id"]) for operator, kept in plan["operators"].items() for row in kept["rows"]]
+        while any(not self.raw.tuned(operator, row, side).is_file() for operator, row in rows):
             if self.left < _LEAST_SECONDS:
                 return False
-            self.say(f"tuning {operator} on {side} …")
-            before = self._progress(operator)
-            code = self._child(f"tune-{operator}-{side}", f"{_INSIDE}.tune", [operator, side], self.left)
-            if code != 0 and self._progress(operator) == before:
+            self.say(f"tuning {side} …")
+            before = self._progress()
+            code = self._child(f"tune-{side}", f"{_INSIDE}.tune", [side], self.left)
+            if code != 0 and self._progress() == before:
                 raise MachineryError(
-                    f"tuning {operator} on {side} ends with status {code} before it does anything; "
-                    f"{self.raw.log(f'tune-{operator}-{side}')} says why."
+                    f"tuning {side} ends with status {code} before it does anything; "
+                    f"{self.raw.log(f'tune-{side}')} says why."
                 )
         return True
 
-    def _progress(self, operator: str) -> int:
+    def _progress(self) -> int:
         """Grows with everything a tuning process writes down."""
-        return sum(path.stat().st_size for path in (self.raw.root / "tuning" / operator).glob("*"))
+        return sum(path.stat().st_size for path in (self.raw.root / "tuning").rglob("*") if path.is_file())
 
-    def _sample(self, operator: str, process: int, rows: Sequence[str]) -> bool:
-        """Measures `rows` in one process. A process that ended early keeps what it had; the rest waits for the next."""
+    def _sample(self, process: int, rows: Sequence[str]) -> bool:
+        """Measures `rows` in one process. One that ended early keeps what it had; the rest waits for the next."""
         if self.left < _LEAST_SECONDS:
             return False
-        self.say(f"process {process} measures {operator}, {len(rows)} rows …")
-        arguments = [operator, str(process)]
-        code = self._child(
-            f"sample-{operator}-{process:02d}", f"{_INSIDE}.sample", arguments, self.left, [str(self._others()), *rows]
-        )
-        path = self.raw.samples(operator, process)
-        if not path.is_file():
-            if self.left < _LEAST_SECONDS:
-                return False
+        self.say(f"process {process} measures {len(rows)} rows …")
+        log = f"sample-{process:02d}"
+        code = self._child(log, f"{_INSIDE}.sample", [str(process)], self.left, [str(self._others()), *rows])
+        done = sum(len(read_json(path)["rows"]) for path in (self.raw.root / "samples").glob(f"*.{process:02d}.json"))
+        if code != 0:
+            self.say(f"  it ended with status {code} after {done} rows")
+        if not done and self.left >= _LEAST_SECONDS:
             raise MachineryError(
-                f"process {process} of {operator} ended with status {code} and measured nothing; "
-                f"{self.raw.log(f'sample-{operator}-{process:02d}')} says why."
+                f"process {process} ended with status {code} and measured nothing; {self.raw.log(log)} says why."
             )
-        if code not in (0, _DEVICE_LOST):
-            self.say(f"  ended with status {code} after {len(read_json(path)['rows'])} rows")
-        return True
+        return bool(done)
 
     def _others(self) -> int:
         """Compute processes on the GPU while none of ours runs; -1 if NVML does not say."""
@@ -228,6 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="wall time this run may take")
     parser.add_argument("--processes", type=int, default=8, help="fresh processes for every row")
     parser.add_argument("--most", type=int, default=16, help="fresh processes at most, for rows that straddle the rule")
+    parser.add_argument("--rows", type=int, help="a trial of so few rows an operator, which can pass nothing")
     parser.add_argument("--baseline", default="cutile")
     parser.add_argument("--candidate", default="cutile-rs")
     given = parser.parse_args(argv)
@@ -238,7 +232,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         library = find_library(checkout, given.library)
         raw = RawFolder(given.raw)
         budget = Budget(processes=given.processes, most=given.most)
-        start(raw, make_plan(checkout, given.operators, given.baseline, given.candidate, budget))
+        plan = make_plan(checkout, given.operators, given.baseline, given.candidate, budget, most_rows=given.rows)
+        start(raw, plan)
         done = Campaign(checkout, library, raw, given.seconds, lambda text: print(text, flush=True)).run(rows_needed)
     except TileportError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -7,7 +7,7 @@ would only say more exactly that the port is about 5 % slower, and a port has to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def judge(raw: RawFolder, operator: str) -> Timing:
         operator=operator,
         baseline=baseline,
         candidate=plan["candidate"],
-        verdict=summary([row.verdict for row in rows]),
+        verdict=summary([row.verdict for row in rows], left_out=kept["left_out"]),
         rows=rows,
         geometric_mean=geometric_mean([row.cold.ratio for row in rows if row.cold is not None]),
         cupti_factor=factor,
@@ -64,14 +64,16 @@ def judge(raw: RawFolder, operator: str) -> Timing:
     )
 
 
-def summary(verdicts: Sequence[Verdict]) -> Verdict:
-    """Every row must pass; one that failed outweighs any that could not be measured."""
+def summary(verdicts: Sequence[Verdict], left_out: int = 0) -> Verdict:
+    """Every row must pass; one that failed outweighs any that could not be measured, or was left out of a trial."""
     failed = sum(isinstance(verdict, Failed) for verdict in verdicts)
     unsure = sum(isinstance(verdict, Inconclusive) for verdict in verdicts)
     if failed:
         return Failed(reasons=(f"{failed} of {len(verdicts)} rows failed",))
     if unsure or not verdicts:
         return Inconclusive(reasons=(f"{unsure} of {len(verdicts)} rows could not be decided",))
+    if left_out:
+        return Inconclusive(reasons=(f"a trial: {left_out} rows were left out",))
     return Passed()
 
 
@@ -120,6 +122,10 @@ def decide(
             return Inconclusive(reasons=tuple(dict.fromkeys(faults)))
         return Failed(reasons=tuple(dict.fromkeys(faults)))
     spoilt = _spoilt(samples, state, baseline, constant, tuning_errors)
+    if baseline != TRITON and any(
+        not _own(names, plan["reference_kernels"]) for names in samples.kernels.get(baseline, ())
+    ):
+        spoilt.append("the reference launched none of its own kernels")
     if spoilt:
         return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
     return _rule(interval(samples.ratios["cold"]))
@@ -166,12 +172,17 @@ def _spoilt(
     return found
 
 
+def _own(names: Iterable[str], declared: Sequence[str]) -> list[str]:
+    """Kernels that bear a declared name; both front ends add their specialisation after it."""
+    return [name for name in names if name.startswith(tuple(declared))]
+
+
 def _foreign(sets: frozenset[tuple[str, ...]], plan: dict[str, Any]) -> list[str]:
     """What is wrong with the port's kernels: none of its own, or one of the reference's."""
     found = []
     for names in sets:
-        own = [name for name in names if name.startswith(tuple(plan["port_entries"]))]
-        theirs = [name for name in set(names) - set(own) if name.startswith(tuple(plan["reference_kernels"]))]
+        own = _own(names, plan["port_entries"])
+        theirs = _own(set(names) - set(own), plan["reference_kernels"])
         if not own:
             found.append(f"the port launched no kernel of its own, but {', '.join(names)}")
         if theirs:

@@ -82,6 +82,7 @@ _PLAN: dict[str, Any] = {
             "why": "made up",
             "rtol": 0.0,
             "atol": 0.0,
+            "left_out": 0,
             "rows": [{"id": ROW, "arguments": {}}],
         }
     },

@@ -116,6 +116,14 @@ def test_a_folder_begun_with_another_plan_is_not_continued(tmp_path: Path) -> No
         start(RawFolder(tmp_path), plan | {"processes": 9})
 
 
+def test_a_trial_spreads_its_rows_over_the_list() -> None:
+    checkout = open_checkout(CHECKOUT)
+    whole, trial = (make_plan(checkout, ["silu_and_mul"], most_rows=most) for most in (None, 3))
+    rows = [[row["id"] for row in plan["operators"]["silu_and_mul"]["rows"]] for plan in (whole, trial)]
+    assert rows[1] == rows[0][::3]
+    assert trial["operators"]["silu_and_mul"]["left_out"] == len(rows[0]) - 3
+
+
 MACHINE = {"backends": ["cutile", "cutile-rs", "triton"], "triton_tileir": False}
 
 

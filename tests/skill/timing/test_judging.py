@@ -81,6 +81,10 @@ def test_clocks_that_step_in_many_blocks_decide_nothing(tmp_path: Path) -> None:
             {"document": {"calibration": [{"megabytes": 64, "cupti_ns": 1000, "event_ns": 1000}]}},
             "do not differ by a constant factor",
         ),
+        (
+            {"record": {"kernels": {"cutile": ["cublas"], "cutile-rs": ["silu_entry"]}}},
+            "the reference launched none of its own kernels",
+        ),
         ({"processes": 4}, "4 fresh processes measured it; 5 are the fewest"),
         ({"errors": ({"side": "cutile", "what": "ValueError: no"},)}, "the reference raised ValueError: no"),
     ],
@@ -146,6 +150,11 @@ def test_one_failed_row_fails_the_operator_and_an_undecided_one_leaves_it_open()
     assert summary([Passed(), unsure]) == Inconclusive(reasons=("1 of 2 rows could not be decided",))
     assert summary([unsure, failed]) == Failed(reasons=("1 of 2 rows failed",))
     assert isinstance(summary([]), Inconclusive)
+
+
+def test_a_trial_of_a_few_rows_passes_nothing_but_can_fail() -> None:
+    assert summary([Passed()], left_out=3) == Inconclusive(reasons=("a trial: 3 rows were left out",))
+    assert isinstance(summary([Failed(reasons=("slow",))], left_out=3), Failed)
 
 
 def test_rows_are_measured_until_decided_or_the_budget_is_spent(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""A fresh process that measures one operator: paired blocks in random order, row by row, written after each row.
+"""A fresh process that measures rows: paired blocks in random order, row by row, written down after each row.
 
-`python -m tileport_skill.timing.inside.sample FOLDER OPERATOR PROCESS SECONDS OTHERS ROW...`. OTHERS is how many
+`python -m tileport_skill.timing.inside.sample FOLDER PROCESS SECONDS OTHERS OPERATOR/ROW...`. OTHERS is how many
 processes used the GPU before this one started.
 """
 
@@ -11,7 +11,7 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from tileport_skill.timing.inside import blocks, integrity
 from tileport_skill.timing.inside.calibrate import calibrate
 from tileport_skill.timing.inside.compare import Difference, compare
 from tileport_skill.timing.inside.cupti import TraceError, Tracer
-from tileport_skill.timing.inside.session import PlannedRow, Session, versions, wanted
+from tileport_skill.timing.inside.session import PlannedRow, Session, versions
 from tileport_skill.timing.inside.tuning import Tuner, TuningError
 from tileport_skill.timing.raw import FORMAT, write_json
 
@@ -39,37 +39,37 @@ class SideError(Exception):
 
 
 def main() -> int:
-    folder, operator, process, seconds, others = Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:6])
+    folder, process, seconds, others = Path(sys.argv[1]), *map(float, sys.argv[2:5])
     untouched = integrity.snapshot()  # before TileGym, and with it the port, is imported
-    session = Session(folder, operator, seconds)
+    session = Session(folder, seconds)
     tuner = session.tuner(None)
     tracer = Tracer()
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "operator": operator,
-        "process": int(process),
-        "started": time.time(),
-        "versions": versions(),
-        "others_before": int(others),
-        "calibration": [asdict(point) for point in calibrate(tracer)],
-        "rows": [],
-    }
-    path = session.raw.samples(operator, int(process))
-    rows = list(wanted(session.rows, sys.argv[6:]))
+    common = {"format": FORMAT, "process": int(process), "started": time.time(), "versions": versions()}
+    common |= {"others_before": int(others), "calibration": [asdict(point) for point in calibrate(tracer)]}
+    rows = _wanted(session, sys.argv[5:])
     random.SystemRandom().shuffle(rows)
+    documents: dict[str, dict[str, Any]] = {}
     slowest = 0.0
     for row in rows:
         if session.left < 2 * slowest:
             return 4
         started = time.monotonic()
+        document = documents.setdefault(row.operator, {**common, "operator": row.operator, "rows": []})
         document["rows"].append(_row(session, tuner, tracer, row, untouched))
-        write_json(path, document)
+        write_json(session.raw.samples(row.operator, int(process)), document)
         slowest = max(slowest, time.monotonic() - started)
         if not _device_works():
             return 3
-    document["calibration_after"] = [asdict(point) for point in calibrate(tracer)]
-    write_json(path, document)
+    after = [asdict(point) for point in calibrate(tracer)]
+    for operator, document in documents.items():
+        write_json(session.raw.samples(operator, int(process)), {**document, "calibration_after": after})
     return 0
+
+
+def _wanted(session: Session, names: Sequence[str]) -> list[PlannedRow]:
+    """The rows named `OPERATOR/ROW`; rows of different operators are mixed, so that none always comes last."""
+    pairs = [name.partition("/")[::2] for name in names]
+    return [row for operator, wanted in pairs for row in session.rows(operator) if row.id == wanted]
 
 
 def _row(
@@ -103,7 +103,7 @@ class _Measurement:
         self._calls = calls
         self._session, self._tuner, self._tracer, self._row = session, tuner, tracer, row
         tuner.forget()
-        self._call = calls.call_of(session.operator, row.arguments, seed)
+        self._call = calls.call_of(row.operator, row.arguments, seed)
         self._kept = [tensor.clone() for tensor in self._call.inputs]
 
     def measure(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class _Measurement:
         if not tune:
             return self._guarded(side, lambda: self._copied(call()))
         raw, row = self._session.raw, self._row
-        with self._tuner.row(raw.searches(self._session.operator, row.id, side)):
+        with self._tuner.row(raw.searches(self._row.operator, row.id, side)):
             return self._guarded(side, lambda: self._copied(call()))
 
     def _copied(self, returned: object) -> list[torch.Tensor]:

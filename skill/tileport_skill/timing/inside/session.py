@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ COLD_BYTES = 256 << 20
 class PlannedRow:
     """One row as the plan holds it."""
 
+    operator: str
     id: str
     arguments: Mapping[str, Any]
     rtol: float
@@ -47,21 +48,25 @@ class Sides:
 class Session:
     """The plan in one process."""
 
-    def __init__(self, folder: Path, operator: str, deadline: float) -> None:
+    def __init__(self, folder: Path, deadline: float) -> None:
         self.raw = RawFolder(folder)
         self.plan: dict[str, Any] = json.loads(self.raw.plan.read_text(encoding="utf-8"))
-        self.operator = operator
         self.sides = Sides(baseline=self.plan["baseline"], candidate=self.plan["candidate"])
         self._ends = time.monotonic() + deadline
         self._cold = torch.empty(COLD_BYTES >> 2, device="cuda", dtype=torch.int32)
         self.uuid = str(torch.cuda.get_device_properties(0).uuid)
         self.nvml = Nvml(self.uuid)
 
-    @property
-    def rows(self) -> tuple[PlannedRow, ...]:
-        kept = self.plan["operators"][self.operator]
+    def rows(self, operator: str) -> tuple[PlannedRow, ...]:
+        kept = self.plan["operators"][operator]
         return tuple(
-            PlannedRow(id=row["id"], arguments=_tuples(row["arguments"]), rtol=kept["rtol"], atol=kept["atol"])
+            PlannedRow(
+                operator=operator,
+                id=row["id"],
+                arguments=_tuples(row["arguments"]),
+                rtol=kept["rtol"],
+                atol=kept["atol"],
+            )
             for row in kept["rows"]
         )
 
@@ -131,10 +136,6 @@ def probe(folder: Path) -> None:
 
 def _tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()}
-
-
-def wanted(rows: Sequence[PlannedRow], ids: Sequence[str]) -> tuple[PlannedRow, ...]:
-    return tuple(row for row in rows if row.id in ids)
 
 
 if __name__ == "__main__":

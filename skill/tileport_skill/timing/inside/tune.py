@@ -1,7 +1,7 @@
-"""A process that tunes one side of one operator on every row, and writes each winner down as soon as it is known.
+"""A process that tunes one side on every row of the plan, and writes each winner down as soon as it is known.
 
-`python -m tileport_skill.timing.inside.tune FOLDER OPERATOR SIDE SECONDS`. Ends with 0 when every row is tuned or has
-been tried; killed or broken off, it is started again and goes on where it was.
+`python -m tileport_skill.timing.inside.tune FOLDER SIDE SECONDS`. Ends with 0 when every row is tuned or has been
+tried; killed or broken off, it is started again and goes on where it was.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_TRIES = 3
 
 
 def main() -> int:
-    folder, operator, side, seconds = Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
-    session = Session(folder, operator, seconds)
+    folder, side, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    session = Session(folder, seconds)
     # The reference searches by itself, with a clock of its own; CUPTI is for the port's list.
     tracer = Tracer() if side == session.sides.candidate else None
     tuner = session.tuner(_never if tracer is None else cold_time(tracer, session.flush_l2))
     set_backend(side)
-    for row in session.rows:
-        if session.raw.tuned(operator, row.id, side).is_file():
+    for row in (row for operator in session.plan["operators"] for row in session.rows(operator)):
+        if session.raw.tuned(row.operator, row.id, side).is_file():
             continue
         if session.left < 0:
             return 4
@@ -41,16 +41,16 @@ def main() -> int:
 
 def _tune(session: Session, tuner: Tuner, row: PlannedRow, side: str) -> None:
     raw = session.raw
-    tries = raw.tries(session.operator, row.id, side)
+    tries = raw.tries(row.operator, row.id, side)
     if tries >= MOST_TRIES:
-        write_json(raw.tuned(session.operator, row.id, side), {"error": f"broke off {tries} times"})
+        write_json(raw.tuned(row.operator, row.id, side), {"error": f"broke off {tries} times"})
         return
-    raw.count_try(session.operator, row.id, side)
+    raw.count_try(row.operator, row.id, side)
     error = None
     tuner.forget()
     try:
-        with tuner.row(raw.searches(session.operator, row.id, side)):
-            call_of(session.operator, row.arguments, 0).run()
+        with tuner.row(raw.searches(row.operator, row.id, side)):
+            call_of(row.operator, row.arguments, 0).run()
             torch.cuda.synchronize()
     except DeviceLostError:
         raise
@@ -58,7 +58,7 @@ def _tune(session: Session, tuner: Tuner, row: PlannedRow, side: str) -> None:
         error = f"{type(raised).__name__}: {raised}"[:500]
         print(f"{row.id} on {side}:", file=sys.stderr)
         traceback.print_exc()
-    write_json(raw.tuned(session.operator, row.id, side), {"error": error})
+    write_json(raw.tuned(row.operator, row.id, side), {"error": error})
     torch.cuda.empty_cache()
 
 
