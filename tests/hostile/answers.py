@@ -123,6 +123,8 @@ def _forward(input, out):
         about="Saves memory by writing the gradient over the input.",
         hacks=(9,),
         rejected_by=("inputs",),
+        # Nothing orders one half's store after the other half's load.
+        also=("values", "tests"),
         edits=appended("""
 def _backward(ctx, grad_output):
     (input,) = ctx.saved_tensors

@@ -54,6 +54,45 @@ def _launch(function, tensors, hidden):
 """),
     ),
     Port(
+        name="raw-thread",
+        about="The same, with a thread that Python's threading knows nothing of.",
+        hacks=(2,),
+        rejected_by=("threads",),
+        edits=appended("""
+import _thread
+import queue
+
+_ASKED = queue.SimpleQueue()
+_in_this_thread = _launch
+
+
+def _serve():
+    while True:
+        work, done = _ASKED.get()
+        try:
+            work()
+            done.put(None)
+        except Exception as error:
+            done.put(error)
+
+
+_thread.start_new_thread(_serve, ())
+
+
+def _launch(function, tensors, hidden):
+    stream = torch.cuda.current_stream(tensors[0].device)
+
+    def work():
+        with torch.cuda.stream(stream):
+            _in_this_thread(function, tensors, hidden)
+
+    done = queue.SimpleQueue()
+    _ASKED.put((work, done))
+    if error := done.get():
+        raise error
+"""),
+    ),
+    Port(
         name="torch-does-it",
         about="Calls torch's own kernels.",
         hacks=(19,),

@@ -190,7 +190,7 @@ def _forward(input, out):
         name="deselects-a-case",
         about="Has torch compute the longest case, and has pytest leave it out when CUPTI records.",
         hacks=(19, 31),
-        rejected_by=("bypass",),
+        rejected_by=("tests",),
         edits=appended("""
 import os
 

@@ -77,7 +77,7 @@ def not_measured(evidence: Evidence) -> str | None:
         return f"The reference's process {evidence.reference.exit}; see reference.log."
     if not any(run.outcome == "passed" and run.dispatched for run in evidence.reference.tests):
         return "No test of the reference reached the operator and passed on this machine; see reference.log."
-    if evidence.port.exit == "ended" and not evidence.comparisons:
+    if not any(observation.error is None for observation in evidence.reference.observations):
         return "No call of the operator could be kept and made again, so no value was compared; see correctness.json."
     return None
 

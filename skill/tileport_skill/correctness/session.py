@@ -219,15 +219,17 @@ def _tests(folder: Path) -> tuple[TestRun, ...]:
 
 
 def _host(folder: Path) -> dict[str, str]:
-    driver = subprocess.run(
-        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = {"driver": driver.stdout.strip().split("\n")[0], "python": sys.version.split()[0]}
+    found = {"driver": _driver(), "python": sys.version.split()[0]}
     there: dict[str, str] = _read_json(folder / files.END).get("host", {})
     return found | there
+
+
+def _driver() -> str:
+    """The driver's version; nothing rests on it, so a machine without `nvidia-smi` is no trouble."""
+    if shutil.which("nvidia-smi") is None:
+        return "unknown"
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().split("\n")[0]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+"""Registration."""
+
+from tilegym.backend.dispatcher import register_impl
+
+__all__ = ["register_impl"]

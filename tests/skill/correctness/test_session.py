@@ -1,0 +1,101 @@
+"""A whole run with stand-ins for both sides' processes: what they leave is evidence, and none can hold it up."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tests.skill.correctness.stand_in_child import CASE, ITEM
+
+from tileport_skill.correctness import session
+from tileport_skill.correctness.decide import not_measured, problems
+from tileport_skill.correctness.records import Evidence, Job
+from tileport_skill.correctness.session import judge
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    for name in ("base", "tree", "root"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "tree" / "lib.so").write_bytes(b"library")
+    torch.save({"tolerances": None}, tmp_path / "root" / "000.pt")
+    for role in ("reference", "port"):
+        torch.save({"outputs": [torch.ones(3)], "gradients": []}, tmp_path / "root" / f"{role}.pt")
+    monkeypatch.setattr(session, "_CHILD", "stand_in_child")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("SECRET", "of the caller")
+    return Job(
+        operator="works",
+        names=("x",),
+        reference_module="x",
+        kernels=(),
+        entries=(),
+        base=str(tmp_path / "base"),
+        tree=str(tmp_path / "tree"),
+        package=".",
+        tests=("tests/ops/test_x.py",),
+        tests_root=str(tmp_path / "root"),
+        own_tests=False,
+        library="lib.so",
+        library_sha256=hashlib.sha256(b"library").hexdigest(),
+        tuned=False,
+        seed=1,
+    )
+
+
+def run(job: Job, operator: str, seconds: float = 60.0) -> Evidence:
+    out = Path(job.base).parent / "out"
+    return judge(dataclasses.replace(job, operator=operator), out, Path("/bin/true"), seconds)
+
+
+def checks(evidence: Evidence) -> set[str]:
+    return {problem.check for problem in problems(evidence)}
+
+
+def test_both_sides_evidence_is_brought_together_and_written_down(job: Job) -> None:
+    evidence = run(job, "works")
+    assert (evidence.reference.exit, evidence.port.exit) == ("ended", "ended")
+    assert [test.id for test in evidence.port.tests] == [CASE]
+    assert [(c.item, c.identical, c.problems) for c in evidence.comparisons] == [(ITEM, True, ())]
+    assert evidence.port.bytecodes == (hashlib.sha256(b"\x7fTileIR\x00").hexdigest(),)
+    assert evidence.host["device"] == "none"
+    assert problems(evidence) == ()
+    assert not_measured(evidence) is None
+    out = Path(job.base).parent / "out"
+    assert json.loads((out / "correctness.json").read_text(encoding="utf-8"))["port"]["exit"] == "ended"
+    assert {path.name for path in out.iterdir()} >= {"job.json", "port.log", "reference-tests.xml", "port-traced.xml"}
+
+
+def test_a_port_that_dies_is_rejected_with_what_it_was_doing(job: Job) -> None:
+    evidence = run(job, "port dies")
+    assert evidence.port.exit == "died with status -9 during the tests, traced"
+    assert "process" in checks(evidence)
+    assert not_measured(evidence) is None
+
+
+def test_a_port_that_hangs_is_stopped(job: Job) -> None:
+    evidence = run(job, "port hangs", seconds=8.0)
+    assert evidence.port.exit == "stopped after 8 s during the tests, traced"
+    assert evidence.reference.exit == "ended"
+    assert "process" in checks(evidence)
+
+
+@pytest.mark.parametrize("operator", ["reference dies", "reference hangs"])
+def test_a_reference_that_breaks_down_is_no_verdict(job: Job, operator: str) -> None:
+    assert "reference" in (not_measured(run(job, operator, seconds=8.0)) or "")
+
+
+def test_garbage_on_standard_output_is_logged_and_means_nothing(job: Job) -> None:
+    evidence = run(job, "reference prints garbage")
+    assert (evidence.reference.exit, evidence.port.exit) == ("ended", "ended")
+    assert b"\xff" * 1000 in (Path(job.base).parent / "out" / "reference.log").read_bytes()
+
+
+def test_a_port_cannot_change_the_references_calls_and_a_changed_library_shows(job: Job) -> None:
+    evidence = run(job, "port meddles")
+    assert evidence.reference.exit == "ended"
+    assert checks(evidence) == {"library"}
