@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 from tileport_driver.gpu.gates import correctness_gate, read_evidence
 from tileport_driver.gpu.host import gpu_arch, needs
 from tileport_driver.gpu.pack import pack
-from tileport_driver.records import AgentCheckout, Gate, NotRun, Patch
+from tileport_driver.gpu.performance import performance_gate
+from tileport_driver.records import AgentCheckout, Gate, NotRun, Passed, Patch
 from tileport_driver.store import AttemptFolder
 from tileport_skill.correctness.files import EVIDENCE
 from tileport_skill.errors import MachineryError
@@ -40,10 +41,10 @@ def gpu_gates(tick: Callable[[str], None], evidence: Path | None = None) -> Call
         built = findings.build.library_sha256 if findings else None
         found = read_evidence(folder, patch, built)
         arch = _arch(found.host.get("capability"))
-        return [
-            correctness_gate(found, folder, _judged(findings), arch, how),
-            *not_run("It is not measured yet.", how)[1:],
-        ]
+        correct = correctness_gate(found, folder, _judged(findings), arch, how)
+        if not isinstance(correct, Passed):
+            return [correct, *not_run("The port is not known to be correct.", "Mend that first.")[1:]]
+        return [correct, performance_gate(folder, record.operator, found.job.library_sha256, how)]
 
     return gates
 

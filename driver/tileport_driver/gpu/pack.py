@@ -20,7 +20,7 @@ from tileport_skill.judge.library import LIBRARY
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
-_PARTS = ("__init__.py", "errors.py", "correctness", "timing", "cases")
+_PARTS = ("__init__.py", "errors.py", "correctness", "timing", "tilegym", "cases")
 """Of `tileport_skill`: what runs there."""
 _LEFT_OUT = shutil.ignore_patterns("target", "__pycache__", "*.pyc", ".git")
 _ENTRY = re.compile(r"#\[\s*cutile::entry\b[\s\S]*?\bfn\s+(\w+)")
@@ -28,9 +28,17 @@ _RUN = """#!/bin/sh
 # On a machine with a GPU: sh run.sh [FOLDER FOR THE EVIDENCE]
 # Needs python3 with torch, pytest, cffi, cuda-tile, cupti-python, and tileiras (CUTILE_TILEIRAS_PATH or PATH).
 here=$(cd "$(dirname "$0")" && pwd)
-out=${1:-$here/evidence}
-export PYTHONPATH="$here/skill${PYTHONPATH:+:$PYTHONPATH}"
-exec python3 -m tileport_skill.correctness "$here/job.json" "$out"
+out=${{1:-$here/evidence}}
+export PYTHONPATH="$here/skill${{PYTHONPATH:+:$PYTHONPATH}}"
+python3 -m tileport_skill.correctness "$here/job.json" "$out" || exit $?
+mkdir -p "$out/timing"
+sha256sum < "$here/tree/{library}" > "$out/timing/library.sha256"
+until python3 -m tileport_skill.timing.campaign {operator} --repo "$here/tree" --library "$here/tree/{library}" \\
+    --raw "$out/timing" --seconds 3000; do
+  status=$?
+  # 3: time ran out before all was measured; the samples so far are kept.
+  [ $status = 3 ] || exit $status
+done
 """
 
 
@@ -49,7 +57,7 @@ def pack(record: AgentCheckout, patch: Patch, base: Path, tree: Path, folder: Pa
     tests, root = _tests(operator, base, folder)
     job = _job(checkout, operator, record, patch, library, tests, root)
     write_json(folder / "job.json", job)
-    (folder / "run.sh").write_text(_RUN, encoding="utf-8")
+    (folder / "run.sh").write_text(_RUN.format(operator=operator.name, library=job.library), encoding="utf-8")
     return job
 
 
