@@ -161,14 +161,12 @@ def _import(node: ast.Import | ast.ImportFrom) -> str | None:
     if isinstance(node, ast.ImportFrom) and node.level:
         # `from . import x` and `from .x import y` stay among the ports.
         return None if node.level == 1 else f"imports from {'.' * node.level}{node.module or ''}."
-    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-    for name in names:
-        known = any(name == module or name.startswith(f"{module}.") for module in _MODULES)
-        if not known:
+    module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    for name in [f"{module}{alias.name}" for alias in node.names]:
+        if not any(name == known or name.startswith(f"{known}.") for known in _MODULES):
             return f"imports `{name}`, which no port needs."
-        private = [alias.name for alias in node.names if alias.name.startswith("_")]
-        if isinstance(node, ast.ImportFrom) and (private or f"{name}." in {f"{banned}." for banned in _TORCH}):
-            return f"imports {', '.join(private) or name} from `{name}`."
+        if any(f"{name}.".startswith(f"{banned}.") for banned in _TORCH) or "._" in name.removeprefix("__future__"):
+            return f"imports `{name}`: a launcher works on the caller's stream, at once, and by itself."
     return None
 
 

@@ -40,10 +40,10 @@ def read_evidence(folder: Path, patch: Patch, library_sha256: str | None) -> Evi
 def correctness_gate(evidence: Evidence, folder: Path, judged: Collection[str], arch: str, how: str) -> Gate:
     """The verdict of one correctness run. `judged` are bytecodes of the port found equal before; `arch` the GPU's."""
     files = tuple(f"{folder.name}/{name}" for name in (EVIDENCE, "port-traced.xml", "reference-traced.xml", "port.log"))
-    why = not_measured(evidence)
+    found = problems(evidence) if evidence.reference.exit == "ended" else ()
+    why = None if found else not_measured(evidence)
     if why is not None:
         return NotRun(gate="correctness", why=why, how=how)
-    found = problems(evidence)
     # Only of a port that did what it should is it worth asking what its every bytecode was.
     found = found or unproved(evidence, folder / "bytecode", arch, judged)
     if found:
