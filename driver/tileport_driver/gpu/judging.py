@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,7 +29,7 @@ def gpu_gates(tick: Callable[[str], None], evidence: Path | None = None) -> Call
     """The gates as acceptance calls them. With `evidence` they are judged from it; without, on the GPU at hand."""
 
     def gates(attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> list[Gate]:
-        how = command_line(attempt, record)
+        how = command_line(record)
         folder = evidence
         if folder is None:
             missing = [need for need in needs() if not need.ok]
@@ -54,14 +53,14 @@ def not_run(why: str, how: str) -> list[Gate]:
     return [NotRun(gate="correctness", why=why, how=how), NotRun(gate="performance", why=why, how=how)]
 
 
-def command_line(attempt: AttemptFolder, record: AgentCheckout) -> str:
+def command_line(record: AgentCheckout) -> str:
     """What a person types to have the gates run on another machine."""
-    request = attempt.request()
-    words = ["tileport", "judge", str(attempt.diff), "--repo", request.repository, "--base", record.base_commit]
-    command = shlex.join([*words, "--operator", record.operator])
+    # No paths of this machine: the sentence also stands in comments for others.
+    words = ["tileport", "judge", "patch.diff", "--repo", "REPO", "--base", record.base_commit[:12]]
+    command = " ".join([*words, "--operator", record.operator])
     return (
-        f"Pack it here: `{command} --pack FOLDER`. On a machine with an NVIDIA GPU and TileGym's packages: "
-        f"`sh FOLDER/run.sh`. Back here: `{command} --evidence FOLDER/evidence`."
+        f"With the attempt's patch.diff: `{command} --pack FOLDER`; on a machine with an NVIDIA GPU and TileGym's "
+        f"packages `sh FOLDER/run.sh`; back here `{command} --evidence FOLDER/evidence`."
     )
 
 
