@@ -78,7 +78,7 @@ def test_clocks_that_step_in_many_blocks_decide_nothing(tmp_path: Path) -> None:
         ({"record": {"after": STATE | {"processes": 2}}}, "1 other processes used the GPU"),
         ({"record": {"before": STATE | {"sm_mhz": None}, "after": STATE | {"sm_mhz": None}}}, "NVML does not answer"),
         (
-            {"document": {"calibration": [{"megabytes": 64, "cupti_ns": 1000, "event_ns": 1000}]}},
+            {"document": {"calibration": [{"megabytes": n, "cupti_ns": n**2, "event_ns": n} for n in (64, 256, 1024)]}},
             "do not differ by a constant factor",
         ),
         (
