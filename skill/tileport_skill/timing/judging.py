@@ -125,15 +125,18 @@ def decide(
         spoilt.append("the reference launched none of its own kernels")
     if spoilt:
         return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
-    return _rule(interval(samples.ratios["cold"]))
+    return _rule(interval(samples.ratios["cold"]), samples.processes, plan["most_processes"])
 
 
-def _rule(cold: Interval) -> Verdict:
+def _rule(cold: Interval, processes: int, most: int) -> Verdict:
     if cold.low >= RULE:
         return Passed()
     text = f"{cold.ratio:.3f}, 95 % interval {cold.low:.3f} to {cold.high:.3f}"
     if cold.high < RULE:
         return Failed(reasons=(f"too slow: reference ÷ port is {text}, all of it below {RULE}",))
+    if processes < most:
+        more = f"{processes} of at most {most} processes measured it: run the same again"
+        return Inconclusive(reasons=(f"not decided yet: reference ÷ port is {text}; {more}",))
     if cold.width <= SHARP:
         return Failed(reasons=(f"not shown to be fast enough: reference ÷ port is {text}, which includes {RULE}",))
     return Inconclusive(reasons=(f"the interval is too wide to decide: reference ÷ port is {text}",))

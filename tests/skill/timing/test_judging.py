@@ -38,13 +38,19 @@ def test_a_port_that_is_slower_as_a_whole_fails(tmp_path: Path) -> None:
 
 
 def test_a_sharp_interval_that_includes_the_rule_fails(tmp_path: Path) -> None:
-    row = row_of(Made(ratio=0.95), tmp_path)
+    row = row_of(Made(ratio=0.95, processes=16), tmp_path)
     assert isinstance(row.verdict, Failed)
     assert "not shown to be fast enough" in reasons(row.verdict)
 
 
+def test_an_interval_that_includes_the_rule_decides_nothing_while_budget_is_left(tmp_path: Path) -> None:
+    row = row_of(Made(ratio=0.95), tmp_path)
+    assert isinstance(row.verdict, Inconclusive)
+    assert "8 of at most 16 processes measured it" in reasons(row.verdict)
+
+
 def test_a_blunt_interval_that_includes_the_rule_decides_nothing(tmp_path: Path) -> None:
-    row = row_of(Made(ratio=0.96, world=World(between=0.02)), tmp_path)
+    row = row_of(Made(ratio=0.96, processes=16, world=World(between=0.04)), tmp_path)
     assert isinstance(row.verdict, Inconclusive)
     assert "too wide" in reasons(row.verdict) or "null failed" in reasons(row.verdict)
 

@@ -42,11 +42,14 @@ def test_our_port_of_silu_and_mul_passes_every_row() -> None:
     assert all(row.processes == 6 and row.null is not None and row.null.width < 0.02 for row in timing.rows)
 
 
-def test_tilegyms_swiglu_fails_on_its_two_smallest_rows_alone() -> None:
+def test_tilegyms_swiglu_is_too_slow_on_its_smallest_row_and_on_the_next_one_it_is_not_decided() -> None:
+    """The run was broken off after five processes; the interval of the undecided row includes 0.95."""
     timing = timing_of("tilegym-1.5.1", "swiglu")
-    failed = [row.row for row in timing.rows if isinstance(row.verdict, Failed)]
-    assert failed == ["8x1x4096,float32", "1x128x1024,float16"]
-    assert sum(row.verdict == Passed() for row in timing.rows) == 6
+    assert isinstance(timing.verdict, Failed)
+    by_row = {row.row: row.verdict for row in timing.rows if row.verdict != Passed()}
+    assert list(by_row) == ["8x1x4096,float32", "1x128x1024,float16"]
+    assert isinstance(by_row["8x1x4096,float32"], Failed)
+    assert isinstance(by_row["1x128x1024,float16"], Inconclusive)
 
 
 def test_four_processes_of_matmul_decide_nothing_however_clear_they_look() -> None:
