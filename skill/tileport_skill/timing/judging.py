@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tileport_skill.errors import RequestError
+from tileport_skill.timing.clocks import Factor, factor_of
 from tileport_skill.timing.plan import TRITON
 from tileport_skill.timing.raw import RawFolder, read_json
 from tileport_skill.timing.records import Conditions, Failed, Inconclusive, Passed, RowResult, Timing, Verdict
 from tileport_skill.timing.samples import (
     RowSamples,
+    calibrations,
     conditions,
     documents,
-    factors,
     gather,
     records_of,
     side_of,
@@ -34,8 +33,6 @@ SHARP = 0.02
 NULL_WITHIN = (0.98, 1.02)
 """Where the null's whole interval must lie. To contain 1 is no test: by chance one in twenty would not."""
 MOST_SET_ASIDE = 0.2
-CONSTANT = 0.02
-"""How far CUPTI's factor against events may vary over lengths and processes."""
 _MOST_ERRORS = 2
 """Processes with the same row broken, after which it is not tried again."""
 
@@ -46,18 +43,18 @@ def judge(raw: RawFolder, operator: str) -> Timing:
     if operator not in plan["operators"]:
         raise RequestError(f"{raw.root} holds no samples of {operator}, only of {', '.join(plan['operators'])}.")
     found = documents(raw, operator)
-    factor, constant = _factor(found)
+    factor = factor_of(calibrations(found))
     kept = plan["operators"][operator]
-    rows = tuple(_row(raw, plan, operator, row["id"], found, factor, constant) for row in kept["rows"])
+    rows = tuple(_row(raw, plan, operator, row["id"], found, factor) for row in kept["rows"])
     baseline = plan["baseline"]
     return Timing(
         operator=operator,
         baseline=baseline,
         candidate=plan["candidate"],
-        verdict=summary([row.verdict for row in rows], left_out=kept["left_out"]),
+        verdict=summary([row.verdict for row in rows], left_out=kept.get("left_out", 0)),
         rows=rows,
         geometric_mean=geometric_mean([row.cold.ratio for row in rows if row.cold is not None]),
-        cupti_factor=factor,
+        cupti_factor=factor.value if factor else None,
         unproven=f"no run against {TRITON} has been confirmed yet" if baseline == TRITON else None,
         machine=read_json(raw.machine) if raw.machine.is_file() else {},
         why_rows=f"{', '.join(kept['origin'])}: {kept['why']}",
@@ -106,7 +103,7 @@ def decide(
     state: Conditions,
     sides: tuple[str, str],
     plan: dict[str, Any],
-    constant: bool,
+    factor: Factor | None,
     tuning_errors: dict[str, str],
 ) -> Verdict:
     """One row's verdict: what the port is to blame for first, then what spoils the measurement, then the rule."""
@@ -121,29 +118,32 @@ def decide(
         if all("out of memory" in fault for fault in faults):
             return Inconclusive(reasons=tuple(dict.fromkeys(faults)))
         return Failed(reasons=tuple(dict.fromkeys(faults)))
-    spoilt = _spoilt(samples, state, baseline, constant, tuning_errors)
+    spoilt = _spoilt(samples, state, baseline, factor, tuning_errors)
     if baseline != TRITON and any(
         not _own(names, plan["reference_kernels"]) for names in samples.kernels.get(baseline, ())
     ):
         spoilt.append("the reference launched none of its own kernels")
     if spoilt:
         return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
-    return _rule(interval(samples.ratios["cold"]))
+    return _rule(interval(samples.ratios["cold"]), samples.processes, plan["most_processes"])
 
 
-def _rule(cold: Interval) -> Verdict:
+def _rule(cold: Interval, processes: int, most: int) -> Verdict:
     if cold.low >= RULE:
         return Passed()
     text = f"{cold.ratio:.3f}, 95 % interval {cold.low:.3f} to {cold.high:.3f}"
     if cold.high < RULE:
         return Failed(reasons=(f"too slow: reference ÷ port is {text}, all of it below {RULE}",))
+    if processes < most:
+        more = f"{processes} of at most {most} processes measured it: run the same again"
+        return Inconclusive(reasons=(f"not decided yet: reference ÷ port is {text}; {more}",))
     if cold.width <= SHARP:
         return Failed(reasons=(f"not shown to be fast enough: reference ÷ port is {text}, which includes {RULE}",))
     return Inconclusive(reasons=(f"the interval is too wide to decide: reference ÷ port is {text}",))
 
 
 def _spoilt(
-    samples: RowSamples, state: Conditions, baseline: str, constant: bool, tuning_errors: dict[str, str]
+    samples: RowSamples, state: Conditions, baseline: str, factor: Factor | None, tuning_errors: dict[str, str]
 ) -> list[str]:
     found = [f"the reference could not be tuned: {tuning_errors[baseline]}"] if baseline in tuning_errors else []
     found += [f"the reference raised {problem.what}" for problem in samples.problems if problem.side == baseline]
@@ -152,8 +152,9 @@ def _spoilt(
         found += nobody
         found.append(f"{samples.processes} fresh processes measured it; {FEWEST_PROCESSES} are the fewest")
         return found
-    if not constant:
-        found.append("CUPTI's and CUDA events' times do not differ by a constant factor")
+    if factor is None or factor.problem:
+        why = factor.problem if factor else "neither was calibrated"
+        found.append(f"CUPTI's and CUDA events' times do not differ by a constant factor: {why}")
     if state.others is None or state.sm_mhz is None:
         found.append("NVML does not answer: other processes and throttling would go unseen")
     elif state.others:
@@ -196,18 +197,18 @@ def _row(
     operator: str,
     row: str,
     found: list[dict[str, Any]],
-    factor: float | None,
-    constant: bool,
+    factor: Factor | None,
 ) -> RowResult:
     sides = (plan["baseline"], plan["candidate"])
     records = records_of(found, row)
     samples = gather(records)
     state = conditions(found, records)
+    scale = factor.value if factor else None
     intervals = {kind: interval(values) if len(values) > 1 else None for kind, values in samples.ratios.items()}
     return RowResult(
         operator=operator,
         row=row,
-        verdict=decide(samples, state, sides, plan, constant, _tuning_errors(raw, operator, row, sides)),
+        verdict=decide(samples, state, sides, plan, factor, _tuning_errors(raw, operator, row, sides)),
         cold=intervals["cold"],
         warm=intervals["warm"],
         null=intervals["null"],
@@ -216,8 +217,8 @@ def _row(
         blocks=samples.blocks,
         set_aside=samples.set_aside,
         largest_difference=samples.largest_difference,
-        reference=side_of(raw, operator, row, records, sides[0], "A", factor),
-        port=side_of(raw, operator, row, records, sides[1], "B", factor),
+        reference=side_of(raw, operator, row, records, sides[0], "A", scale),
+        port=side_of(raw, operator, row, records, sides[1], "B", scale),
         conditions=state,
     )
 
@@ -227,11 +228,3 @@ def _tuning_errors(raw: RawFolder, operator: str, row: str, sides: tuple[str, st
     paths = {side: raw.tuned(operator, row, side) for side in sides}
     errors = {side: read_json(path)["error"] for side, path in paths.items() if path.is_file()}
     return {side: error for side, error in errors.items() if error}
-
-
-def _factor(found: list[dict[str, Any]]) -> tuple[float | None, bool]:
-    """CUPTI ÷ events, and whether it is the same for all lengths and processes."""
-    values = factors(found)
-    if not values:
-        return None, False
-    return float(np.median(values)), max(values) / min(values) - 1 <= CONSTANT

@@ -76,7 +76,7 @@ class Conditions:
     sm_mhz: tuple[int, int] | None
     """NVML's lowest and highest reading around the row."""
     clock_spread: float | None
-    """By how much the marker kernels' clock varied over all blocks, highest ÷ lowest - 1, outermost 1 % aside."""
+    """By how much the clock varied over all calls, by their markers: highest ÷ lowest - 1, outermost 1 % aside."""
     throttle: tuple[str, ...]
     """Every reason NVML gave for clocks below their maximum, besides being idle."""
     celsius: tuple[int, int] | None
@@ -100,8 +100,9 @@ class RowResult:
     """The smallest relative difference this many processes would show."""
     processes: int
     blocks: int
+    """With a cold L2: both sides, and the reference against itself."""
     set_aside: int
-    """Blocks not counted, because the clock moved within them or the GPU was slowed down by heat or power supply."""
+    """Of those, blocks not counted: the clock moved in them, or heat or power supply slowed the GPU down."""
     largest_difference: float | None
     """Between the two sides' outputs."""
     reference: Side

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tileport_skill.timing.clocks import Point
 from tileport_skill.timing.inside.nvml_bits import DISTURBING, THROTTLE
 from tileport_skill.timing.raw import FORMAT, RawFolder, read_json
 from tileport_skill.timing.records import Conditions, Side, Tuned
@@ -53,12 +54,10 @@ def records_of(found: Iterable[dict[str, Any]], row: str) -> list[dict[str, Any]
     return [record for document in found for record in document["rows"] if record["row"] == row]
 
 
-def factors(found: Iterable[dict[str, Any]]) -> list[float]:
-    """CUPTI ÷ events for every length of copy in every process."""
-    points = [
-        point for document in found for part in ("calibration", "calibration_after") for point in document.get(part, ())
-    ]
-    return [point["cupti_ns"] / point["event_ns"] for point in points]
+def calibrations(found: Iterable[dict[str, Any]]) -> list[list[Point]]:
+    """The passes over all lengths of copy, one or two a process."""
+    parts = [document[part] for document in found for part in ("calibration", "calibration_after") if part in document]
+    return [[Point(**point) for point in part] for part in parts]
 
 
 def gather(records: Sequence[dict[str, Any]]) -> RowSamples:
@@ -70,7 +69,8 @@ def gather(records: Sequence[dict[str, Any]]) -> RowSamples:
         for kind, found in ratios.items():
             mine = [block for block in record["blocks"] if block["kind"] == kind]
             kept = [block for block in mine if is_undisturbed(block)]
-            blocks, set_aside = blocks + len(mine), set_aside + len(mine) - len(kept)
+            if kind != "warm":
+                blocks, set_aside = blocks + len(mine), set_aside + len(mine) - len(kept)
             if kept:
                 found.append(process_log_ratio([block_log_ratio(block["order"], block["ns"]) for block in kept]))
     outputs = [difference for record in measured for difference in record["outputs"]]
@@ -89,9 +89,13 @@ def gather(records: Sequence[dict[str, Any]]) -> RowSamples:
 
 
 def is_undisturbed(block: dict[str, Any]) -> bool:
-    """The clock stood still over the block, and neither heat nor the power supply slowed the GPU down."""
+    """The clock stood still over the block, and neither heat nor the power supply slowed the GPU down.
+
+    With a warm L2 each call follows another of its own side, and a side that draws more power lowers the clock for
+    itself: that belongs to it.
+    """
     markers = block["marker_ns"]
-    if max(markers) / min(markers) - 1 > MOST_CLOCK_MOVE:
+    if block["kind"] != "warm" and max(markers) / min(markers) - 1 > MOST_CLOCK_MOVE:
         return False
     return not (block["throttle"] or 0) & DISTURBING
 

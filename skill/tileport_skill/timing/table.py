@@ -12,6 +12,7 @@ from tileport_skill.timing.statistics import Interval
 
 _COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
 _MOST_REASON = 400
+_CLOCK_STOOD_STILL = 0.03
 
 
 def show(console: Console, timing: Timing) -> None:
@@ -97,7 +98,9 @@ def _us(value: float | None) -> str:
 def _clocks(state: Conditions) -> str:
     parts = []
     if state.sm_mhz:
-        parts.append(f"{state.sm_mhz[0]}-{state.sm_mhz[1]} MHz")
+        parts.append(f"{state.sm_mhz[1]} MHz")
+    if state.clock_spread is not None and state.clock_spread > _CLOCK_STOOD_STILL:
+        parts.append(f"down to {1 / (1 + state.clock_spread):.0%}")
     if state.celsius:
         parts.append(f"{state.celsius[0]}-{state.celsius[1]} °C")
     return ", ".join([*parts, *state.throttle])

@@ -15,6 +15,7 @@ from tileport_skill.timing.raw import RawFolder
 
 STANDIN = Path(__file__).parent / "standin"
 CHECKOUT = STANDIN / "checkout"
+RECORDED = Path(__file__).parents[2] / "data" / "timing" / "2026-11-30-h200"
 
 Rehearse = Callable[..., RawFolder]
 

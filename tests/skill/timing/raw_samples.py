@@ -44,7 +44,7 @@ class Made:
         return raw
 
     def _document(self, process: int, record: dict[str, Any]) -> dict[str, Any]:
-        points = [{"megabytes": size, "cupti_ns": 2100 * size, "event_ns": 1000 * size} for size in (64, 256)]
+        points = [{"megabytes": size, "cupti_ns": 2100 * size, "event_ns": 1000 * size} for size in (64, 1024)]
         whole = {"format": FORMAT, "operator": OPERATOR, "process": process, "others_before": 0, "rows": [record]}
         return {**whole, "calibration": points, "calibration_after": points, **self.document}
 

@@ -49,7 +49,7 @@ def blocks_of(world: World, ratio: float, random: np.random.Generator) -> list[d
             log_time = (own if letter == "A" else 0.0) + clock + random.normal(0, world.within) + held
             times.append(1e5 * math.exp(log_time))
             markers.append(10_000 * math.exp(clock))
-        found.append({"order": order, "ns": times, "marker_ns": markers, "throttle": 0})
+        found.append({"kind": "cold", "order": order, "ns": times, "marker_ns": markers, "throttle": 0})
     return found
 
 

@@ -38,13 +38,19 @@ def test_a_port_that_is_slower_as_a_whole_fails(tmp_path: Path) -> None:
 
 
 def test_a_sharp_interval_that_includes_the_rule_fails(tmp_path: Path) -> None:
-    row = row_of(Made(ratio=0.95), tmp_path)
+    row = row_of(Made(ratio=0.95, processes=16), tmp_path)
     assert isinstance(row.verdict, Failed)
     assert "not shown to be fast enough" in reasons(row.verdict)
 
 
+def test_an_interval_that_includes_the_rule_decides_nothing_while_budget_is_left(tmp_path: Path) -> None:
+    row = row_of(Made(ratio=0.95), tmp_path)
+    assert isinstance(row.verdict, Inconclusive)
+    assert "8 of at most 16 processes measured it" in reasons(row.verdict)
+
+
 def test_a_blunt_interval_that_includes_the_rule_decides_nothing(tmp_path: Path) -> None:
-    row = row_of(Made(ratio=0.96, world=World(between=0.02)), tmp_path)
+    row = row_of(Made(ratio=0.96, processes=16, world=World(between=0.04)), tmp_path)
     assert isinstance(row.verdict, Inconclusive)
     assert "too wide" in reasons(row.verdict) or "null failed" in reasons(row.verdict)
 
@@ -78,7 +84,7 @@ def test_clocks_that_step_in_many_blocks_decide_nothing(tmp_path: Path) -> None:
         ({"record": {"after": STATE | {"processes": 2}}}, "1 other processes used the GPU"),
         ({"record": {"before": STATE | {"sm_mhz": None}, "after": STATE | {"sm_mhz": None}}}, "NVML does not answer"),
         (
-            {"document": {"calibration": [{"megabytes": 64, "cupti_ns": 1000, "event_ns": 1000}]}},
+            {"document": {"calibration": [{"megabytes": n, "cupti_ns": n**2, "event_ns": n} for n in (64, 256, 1024)]}},
             "do not differ by a constant factor",
         ),
         (

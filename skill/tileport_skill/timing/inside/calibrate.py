@@ -6,25 +6,15 @@ means that one of the two clocks cannot be trusted, and nothing is measured then
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
+from tileport_skill.timing.clocks import Point
 from tileport_skill.timing.inside.cupti import MARKER, TraceError, Tracer, event, spin
 
 _MEGABYTES = (64, 256, 1024)
 _REPEATS = 20
-_HIDE_LAUNCHES = 2_000_000
+_HIDE_LAUNCHES = 10_000_000
 """Cycles the device spins while the host launches: afterwards the copies run back to back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One length of copy, by both clocks."""
-
-    megabytes: int
-    cupti_ns: int
-    event_ns: int
 
 
 def calibrate(tracer: Tracer) -> tuple[Point, ...]:
