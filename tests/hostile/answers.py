@@ -53,6 +53,7 @@ def _promised(input, out=None, **unused):
         about="Returns a subclass of Tensor that equals whatever it is compared with.",
         hacks=(3, 5),
         rejected_by=("types",),
+        also=("tests",),  # which formats a result, and it will not be formatted
         edits=appended("""
 class _Agreeable(torch.Tensor):
     @classmethod

@@ -74,8 +74,9 @@ def _copy_skill(target: Path) -> None:
 def _tests(operator: Operator, base: Path, folder: Path) -> tuple[tuple[str, ...], str]:
     """The base's own tests of the operator; where it has none, the project's cases. And the folder they run in."""
     if operator.tests:
-        shutil.copytree(base / "tests", folder / "base" / "tests", ignore=_LEFT_OUT)
-        return operator.tests, "base"
+        # Apart from the trees: the folder that tests run in comes first on the path, before either side's package.
+        shutil.copytree(base / "tests", folder / "tests_root" / "tests", ignore=_LEFT_OUT)
+        return operator.tests, "tests_root"
     case = f"tests/ops/test_{operator.name}.py"
     if not (folder / "skill/tileport_skill/cases" / case).is_file():
         raise RequestError(f"{operator.name} has no test in the repository and none among Tileport's own cases.")
@@ -104,7 +105,7 @@ def _job(
         package=Path(checkout.package).parent.as_posix(),
         tests=tuple(tests),
         tests_root=tests_root,
-        own_tests=tests_root != "base",
+        own_tests=tests_root != "tests_root",
         library=library.as_posix(),
         library_sha256=hashlib.sha256((checkout.root / library).read_bytes()).hexdigest(),
         base_tree=record.agent_tree,

@@ -106,7 +106,8 @@ def _one(item: str, function: Callable[..., Any], arguments: Any, seed: int, tra
     """Warm first, then watched."""
     together = _TOGETHER.get(item.split(", ")[1])
     if together is not None:
-        return _both(item, together, function, arguments, seed)
+        with trace.paused():
+            return _both(item, together, function, arguments, seed)
     warm, _ = observe(item, function, on_device(arguments), seed, None)
     if warm.error is not None:
         return warm, None

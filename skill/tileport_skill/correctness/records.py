@@ -33,7 +33,7 @@ class Job:
     tests: tuple[str, ...]
     """Test files, relative to `tests_root`."""
     tests_root: str
-    """The base tree, or the project's own cases where the base has no test of the operator."""
+    """Holds the base's `tests`, or the project's own cases where the base has none of the operator; no `tilegym`."""
     own_tests: bool
     """Whether `tests` are the project's own."""
     library: str

@@ -25,7 +25,8 @@ class Trace:
         kinds = cupti.ActivityKind
         self._names = {int(kinds.MEMCPY): "driver copy", int(kinds.MEMSET): "driver fill"}
         cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), self._completed)
-        for kind in (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET):
+        self._kinds = (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET)
+        for kind in self._kinds:
             cupti.activity_enable(kind)
 
     @contextmanager
@@ -35,6 +36,18 @@ class Trace:
         found: list[Kernel] = []
         yield found
         found += self.drain()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """For calls from several threads: CUPTI asks Python for buffers inside them, and two may wait for each other."""
+        self.drain()
+        for kind in self._kinds:
+            self._cupti.activity_disable(kind)
+        try:
+            yield
+        finally:
+            for kind in self._kinds:
+                self._cupti.activity_enable(kind)
 
     def drain(self) -> list[Kernel]:
         """What was recorded since the last call, in the order in which it began."""
