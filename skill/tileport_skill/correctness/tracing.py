@@ -39,7 +39,7 @@ class Trace:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """For calls from several threads: CUPTI asks Python for buffers inside them, and two may wait for each other."""
+        """For calls from several threads: CUPTI asks Python for buffers in them, and two might wait for one another."""
         self.drain()
         for kind in self._kinds:
             self._cupti.activity_disable(kind)
