@@ -11,9 +11,9 @@ from tileport_skill.tileir.access import MEMORY
 from tileport_skill.tileir.elements import STORAGE
 from tileport_skill.tileir.facts import Fact, constant_has, facts_of
 from tileport_skill.tileir.folds import fold
-from tileport_skill.tileir.launch import Buffer, Finding, Grid, Launch, Outcome, Written
+from tileport_skill.tileir.launch import ArrayTable, Buffer, Finding, Grid, Launch, Outcome, Written
 from tileport_skill.tileir.machine import Unsupported
-from tileport_skill.tileir.memory import Memory
+from tileport_skill.tileir.memory import SPACING, Memory
 from tileport_skill.tileir.records import Entry, Op, Region, Value, walk
 from tileport_skill.tileir.semantics import PURE
 from tileport_skill.tileir.tile_value import Before, Cut, Elements, Held, Tensor
@@ -92,14 +92,22 @@ def blocks_of(grid: Grid, most: int) -> list[Grid]:
 class _Run:
     def __init__(self, entry: Entry, launch: Launch, limits: Limits, tracked: frozenset[int]) -> None:
         self.entry, self.launch, self.limits = entry, launch, limits
-        given = {id(a.data): a for a in launch.arguments if isinstance(a, Buffer)}
-        self.places = {data: place for place, data in enumerate(given)}
-        self.buffers = list(given.values())
-        self.memory = Memory(self.buffers, tracked)
+        self.buffers = launch.buffers
+        self.places = {id(buffer.data): place for place, buffer in enumerate(self.buffers)}
+        self.memory = Memory([*self.buffers, *map(self._table, _tables(launch))], tracked)
         self.findings: list[Finding] = []
         self.exact = True
         self.left = limits.operations
         self.constants = {op.results[0] for op in walk(entry.body) if op.name == "constant"}
+
+    def _table(self, table: ArrayTable) -> Buffer:
+        """The table as the kernel finds it in memory."""
+        rows = [[self.address(row.array), *row.numbers] for row in table.rows]
+        return Buffer(table.name, np.array(rows, np.int64).reshape(-1))
+
+    def address(self, buffer: Buffer) -> int:
+        start = (self.places[id(buffer.data)] + 1) << SPACING
+        return start + buffer.offset * buffer.data.dtype.itemsize
 
     def all_blocks(self) -> Outcome:
         with np.errstate(all="ignore"):
@@ -114,6 +122,10 @@ class _Run:
         return Outcome(written, tuple(self.findings), self.exact)
 
 
+def _tables(launch: Launch) -> list[ArrayTable]:
+    return [given for given in launch.arguments if isinstance(given, ArrayTable)]
+
+
 class Block:
     """One tile block while it runs."""
 
@@ -125,8 +137,10 @@ class Block:
     def execute(self) -> None:
         for value, given in zip(self.run.entry.arguments, self.run.launch.arguments, strict=True):
             if isinstance(given, Buffer):
-                start = self.memory.address(self.run.places[id(given.data)])
-                data = np.array(start + given.offset * given.data.dtype.itemsize, np.int64)
+                data = np.array(self.run.address(given), np.int64)
+            elif isinstance(given, ArrayTable):
+                place = len(self.run.buffers) + _tables(self.run.launch).index(given)
+                data = np.array(self.memory.address(place), np.int64)
             else:
                 assert isinstance(value.type, Tile)
                 assert isinstance(value.type.element, str)

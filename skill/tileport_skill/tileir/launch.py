@@ -22,11 +22,45 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TableRow:
+    """One array of a list: where it lies, then its sizes and strides."""
+
+    array: Buffer
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayTable:
+    """A pointer to a list of arrays as cuTile lays one out: for each a row of its address, sizes and strides."""
+
+    name: str
+    rows: tuple[TableRow, ...]
+
+
+Given = Buffer | ArrayTable | int | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Launch:
-    """`arguments` go with the entry's: a buffer for a pointer, a number for a scalar."""
+    """`arguments` go with the entry's: a buffer or a table for a pointer, a number for a scalar."""
 
     grid: Grid
-    arguments: tuple[Buffer | int | float, ...]
+    arguments: tuple[Given, ...]
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """All memory reachable, each once, in the order of the arguments."""
+        found: dict[int, Buffer] = {}
+        for given in self.arguments:
+            for buffer in _reachable(given):
+                found.setdefault(id(buffer.data), buffer)
+        return tuple(found.values())
+
+
+def _reachable(given: Given) -> tuple[Buffer, ...]:
+    if isinstance(given, Buffer):
+        return (given,)
+    return tuple(row.array for row in given.rows) if isinstance(given, ArrayTable) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from tileport_skill.tileir.elements import Array, bits_of
 from tileport_skill.tileir.launch import Buffer
 
-_SPACING = 40
+SPACING = 40
 """Bits between the addresses of two buffers, so that no wrong index reaches from one into another."""
 
 Report = Callable[[str, str], None]
@@ -46,11 +46,11 @@ class Memory:
         self.block, self.access = block, 0
 
     def address(self, index: int) -> int:
-        return (index + 1) << _SPACING
+        return (index + 1) << SPACING
 
     def owner(self, address: int) -> int:
         """The place among the buffers of the one `address` lies in."""
-        return (address >> _SPACING) - 1
+        return (address >> SPACING) - 1
 
     def allocate(self, name: str, dtype: np.dtype[Any], count: int) -> int:
         """Memory of one block, uninitialised; its address."""
@@ -125,7 +125,7 @@ class Memory:
         if not wanted.any():
             return []
         found = []
-        numbers = (addresses >> _SPACING) - 1
+        numbers = (addresses >> SPACING) - 1
         for number in np.unique(numbers[wanted]):
             here = wanted & (numbers == number)
             offsets = addresses[here] - self.address(int(number))

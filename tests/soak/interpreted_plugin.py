@@ -1,0 +1,127 @@
+"""The pytest plugin of the child: an operator's own tests on CPU tensors, its kernels run by the interpreter.
+
+`python -m pytest -p interpreted_plugin …`, with the request as JSON in the file `TILEPORT_INTERPRETED` names. For
+each test that passes, its kernels are then falsified one at a time: a test that does not notice proves nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from _pytest.runner import runtestprotocol
+from interpreted_launch import Interpreted, spy_on
+from torch.overrides import TorchFunctionMode
+
+from tileport_skill.capture.inside import device
+from tileport_skill.capture.profiles import profile_of
+
+REQUEST = json.loads(Path(os.environ["TILEPORT_INTERPRETED"]).read_text(encoding="utf-8"))
+PROFILE = dataclasses.replace(profile_of(REQUEST["arch"]), sms=4)  # persistent kernels launch a block for each
+RUNS = Interpreted(PROFILE.arch)
+TOLERANCES: set[str] = set()
+CONTROLLED: set[str] = set()
+"""Kernels whose falsification some test has noticed."""
+
+
+class _OnCpu(TorchFunctionMode):
+    """What asks for CUDA gets the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if "cuda" in str(kwargs.get("device")):
+            kwargs["device"] = "cpu"
+        if func is torch.Tensor.cuda:
+            return args[0]
+        return func(*("cpu" if _names_cuda(value) else value for value in args), **kwargs)
+
+
+def _names_cuda(value: Any) -> bool:
+    return isinstance(value, (str, torch.device)) and str(value).startswith("cuda")
+
+
+def pytest_collection_modifyitems() -> None:
+    helpers = sys.modules.get("tests.common")
+    spy_on(helpers, "compare_tensors", _compared_by_helper)
+
+
+def _compared(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    rtol, atol = ((*args[2:4], None, None)[:2]) if len(args) > 2 else (None, None)
+    TOLERANCES.add(f"{options.get('rtol', rtol)}/{options.get('atol', atol)}")
+
+
+def _compared_by_helper(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    _compared(args, options)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Once in earnest, then once for each kernel that no test is known to notice yet."""
+    record = _run(item, nextitem, None)
+    for kernel in record["launches"] if record["status"] == "passed" else ():
+        if kernel in REQUEST["kernels"] and kernel not in CONTROLLED:
+            noticed = _run(item, nextitem, kernel)["status"] == "failed"
+            record["falsified"][kernel] = noticed
+            CONTROLLED.update({kernel} if noticed else ())
+    with Path(REQUEST["answer"]).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+    return True
+
+
+def _run(item: pytest.Item, nextitem: pytest.Item | None, falsified: str | None) -> dict[str, Any]:
+    RUNS.start(falsified)
+    TOLERANCES.clear()
+    item._initrequest()  # type: ignore[attr-defined]
+    began = time.monotonic()
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    bad = [report for report in reports if not report.passed]
+    reason = _reason(bad[0]) if bad else None
+    return {
+        "test": item.nodeid,
+        "status": bad[0].outcome if bad else "passed",
+        "reason": reason,
+        "launches": dict(RUNS.launches),
+        "blocks": dict(RUNS.blocks),
+        "last": RUNS.last,
+        "findings": {name: sorted(found) for name, found in RUNS.findings.items()},
+        "tolerances": sorted(TOLERANCES),
+        "falsified": {},
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])[:300]
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message if crash else report.longrepr)[:400]
+
+
+def _install() -> None:
+    """At import, since a checkout's own conftest asks for the device."""
+    torch.set_num_threads(1)
+    torch.autograd.set_multithreading_enabled(False)
+    device.install(PROFILE)
+    RUNS.install()
+    torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
+    torch.Generator = lambda *_args, **_options: torch._C.Generator()  # type: ignore[assignment,misc]
+    spy_on(torch.testing, "assert_close", _compared)
+    spy_on(torch, "allclose", _compared)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with _OnCpu(), contextlib.suppress(ImportError):
+        yield
+
+
+_install()
