@@ -20,7 +20,7 @@ soak: setup
 	@.venv/bin/pytest -q -m soak
 
 mutants: setup
-	@.venv/bin/python tests/soak/tileir_mutants.py
+	@.venv/bin/python tests/soak/run_mutants.py
 
 bench: setup
 	@.venv/bin/python -m tests.bench
