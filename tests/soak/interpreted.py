@@ -91,7 +91,13 @@ def interpret(checkout: Checkout, operators: list[Operator], tests: list[str], s
         answer, request = scratch / "answer.jsonl", scratch / "request.json"
         request.write_text(json.dumps({"arch": "sm_90", "answer": str(answer), "kernels": names}), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-p", "interpreted_plugin", "-p", "no:cacheprovider", "-q"]
-        command += [f"--timeout={seconds}", "--tb=short", f"--rootdir={root.resolve()}", *tests]
+        command += [
+            "--continue-on-collection-errors",
+            f"--timeout={seconds}",
+            "--tb=short",
+            f"--rootdir={root.resolve()}",
+            *tests,
+        ]
         code, said = bounded(command, root, _environment(checkout, root, request), seconds * (len(tests) + 5) * 2)
         if not answer.is_file():
             raise RuntimeError(f"the tests gave nothing (exit {code}):\n{said[-4000:]}")

@@ -15,11 +15,11 @@ import cuda.tile as ct
 import ml_dtypes
 import numpy as np
 import torch
+import torch._subclasses.fake_tensor as fake_tensor
 from cuda.tile import tune
 from cuda.tile._compile import compile_tile, parse_bytecode_version
 from cuda.tile._execution import kernel as Kernel
 from cuda.tile.compilation import ConstantConstraint, KernelSignature
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture.inside.export import BYTECODE_VERSION
 from tileport_skill.tileir.assemble import Refused, disassemble
@@ -61,6 +61,7 @@ class Interpreted:
     def install(self) -> None:
         """Before the operators' modules are imported: some keep `ct.launch` by name."""
         self.real_launch = ct.launch
+        setattr(fake_tensor, "init_gpu_context", lambda *_: None)  # noqa: B010 - it would start a CUDA context
         Kernel._compile = _stop
         ct.launch = self.launch
         tune.exhaustive_search = tune._tune.exhaustive_search = _first
@@ -111,7 +112,7 @@ def _first(search_space: Any, *_args: Any, **_options: Any) -> Any:
     return tune.TuningResult(best=best, successes=[best], failures=[])
 
 
-_FAKES = FakeTensorMode(allow_non_fake_inputs=True)
+_FAKES = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def _fake(value: Any) -> Any:

@@ -45,6 +45,13 @@ class _OnCpu(TorchFunctionMode):
         return func(*("cpu" if _names_cuda(value) else value for value in args), **kwargs)
 
 
+class _Generator(torch.Generator):
+    """Random numbers of the CPU, whatever device is asked for."""
+
+    def __new__(cls, device: Any = None) -> _Generator:
+        return super().__new__(cls, device="cpu")
+
+
 def _names_cuda(value: Any) -> bool:
     return isinstance(value, (str, torch.device)) and str(value).startswith("cuda")
 
@@ -113,7 +120,7 @@ def _install() -> None:
     device.install(PROFILE)
     RUNS.install()
     torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
-    torch.Generator = lambda *_args, **_options: torch._C.Generator()  # type: ignore[assignment,misc]
+    torch.Generator = _Generator  # type: ignore[misc]
     spy_on(torch.testing, "assert_close", _compared)
     spy_on(torch, "allclose", _compared)
 

@@ -49,6 +49,8 @@ class Refused:
 
     tool: str
     reason: str
+    timed_out: bool = False
+    """It did not end in time: then nothing is known of the input."""
 
 
 def disassemble(bytecode: bytes) -> str | Refused:
@@ -63,8 +65,8 @@ def disassemble(bytecode: bytes) -> str | Refused:
 
 
 @functools.lru_cache(maxsize=256)
-def assemble(bytecode: bytes, arch: str) -> Cubin | Refused:
-    """The cubin of `bytecode` for `arch` (`sm_90`), made with address randomisation off.
+def assemble(bytecode: bytes, arch: str, seconds: float = ASSEMBLE_SECONDS) -> Cubin | Refused:
+    """The cubin of `bytecode` for `arch` (`sm_90`), made with address randomisation off, within `seconds`.
 
     On sm_100 the output of `tileiras` depends on where memory happens to lie; without randomisation one input
     gives one file, so the result is remembered.
@@ -76,7 +78,7 @@ def assemble(bytecode: bytes, arch: str) -> Cubin | Refused:
         source.write_bytes(bytecode)
         options = ["--remarks=all", "--remark-format=yaml", f"--remarks-output-file={remarks}"]
         command = [tool("tileiras"), "--gpu-name", arch, *options, str(source), "-o", str(target)]
-        done = _run("tileiras", [*_without_randomisation(), *command], ASSEMBLE_SECONDS)
+        done = _run("tileiras", [*_without_randomisation(), *command], seconds)
         if isinstance(done, Refused):
             return done
         if not target.is_file():
@@ -150,7 +152,7 @@ def _run(name: str, command: list[str], seconds: float) -> bytes | Refused:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return Refused(tool=name, reason=f"it did not end within {seconds:.0f} s")
+            return Refused(tool=name, reason=f"it did not end within {seconds:.0f} s", timed_out=True)
     if process.returncode == 0:
         return out
     said = err.decode("utf-8", errors="replace").strip() or out.decode("utf-8", errors="replace").strip()

@@ -5,12 +5,50 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
+from dataclasses import dataclass
 
 from tileport_skill.tileir.assemble import Cubin
+from tileport_skill.tileir.verdicts import Difference, Witness
 
 _INSTRUCTION = 16
 _NOP = 0x918
 _REMARK = re.compile(r"Remark: +(.*)|Instruction: +(.*)|Shape: +(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Cubins:
+    """Both sides of a comparison."""
+
+    a: Cubin
+    b: Cubin
+
+    @property
+    def same(self) -> bool:
+        return self.a.image == self.b.image
+
+
+def speed_witness(cubins: Cubins) -> Witness:
+    """How far the two are apart in what a compiler shows of speed."""
+    return Witness(
+        kind="speed",
+        inputs="any",
+        where=f"instructions and remarks for {cubins.a.arch}",
+        a=_speed(cubins.a),
+        b=_speed(cubins.b),
+    )
+
+
+def measured(cubins: Cubins | str) -> list[Difference]:
+    """The same as a difference of its own, for verdicts that rest on something else; none without two cubins."""
+    if isinstance(cubins, str) or _speed(cubins.a) == _speed(cubins.b):
+        return []
+    text = f"the cubins differ: {_speed(cubins.a)} and {_speed(cubins.b)}"
+    return [Difference(kind="instructions", severity="note", text=text)]
+
+
+def _speed(cubin: Cubin) -> str:
+    said = "; ".join(f"{count} × {remark}" for remark, count in sorted(remarks(cubin).items()))
+    return f"{instruction_count(cubin)} instructions; {said or 'no remarks'}"
 
 
 def instruction_count(cubin: Cubin) -> int:

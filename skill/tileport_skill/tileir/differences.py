@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tileport_skill.tileir.dataflow import Graph, Promise
 from tileport_skill.tileir.facts import Fact
-from tileport_skill.tileir.graph import Graph, Promise
 from tileport_skill.tileir.hints import hints_for
 from tileport_skill.tileir.implied import implied, sizes_of
 from tileport_skill.tileir.numbering import Numbering
@@ -141,16 +142,17 @@ def less_promised(a: Side, b: Side, numbering: Numbering) -> list[Difference]:
     ]
 
 
-def more_promised(a: Side, b: Side, numbering: Numbering) -> list[Difference]:
-    """What the port promises and the reference does not: unsound unless the host checks it."""
+def promised(side: Side, promises: Iterable[Promise], severity: Severity) -> list[Difference]:
+    """What only the second side promises: unsound unless its host checks it, and then worth a note."""
+    end = {"unsound": "the host must check it"}.get(severity, "its host checks it")
     return [
         Difference(
             kind="assume",
-            severity="unsound",
-            text=f"only the second side promises: {promise.fact}; the host must check it",
-            b=b.line(promise.op.line),
+            severity=severity,
+            text=f"only the second side promises: {promise.fact}; {end}",
+            b=side.line(promise.op.line),
         )
-        for promise in uncovered(b, a, numbering, anywhere=False)
+        for promise in promises
     ]
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from tileport_skill.tileir.dataflow import Graph, Path, Promise
 from tileport_skill.tileir.facts import Fact, facts_of
 from tileport_skill.tileir.keys import padding_read, pure_key, whole_number
 from tileport_skill.tileir.liveness import EFFECTS, exits, has_effect, live_values, unchanged
@@ -19,34 +20,6 @@ from tileport_skill.tileir.records import Entry, Op, Region, Value
 from tileport_skill.tileir.types import Token
 
 MAY_BE_UNDEFINED = frozenset({"divi", "remi", "ftoi"})
-
-Path = tuple[int, ...]
-"""Where an operation stands: one number for each region around it, outermost first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What must be so, or the kernel has no meaning: an assumed fact, or that an operation is defined."""
-
-    subject: int
-    fact: Fact
-    path: Path
-    op: Op = field(compare=False)
-
-
-@dataclass(slots=True)
-class Graph:
-    """One side of a comparison."""
-
-    whole: int = -1
-    """The number of the whole kernel."""
-    promises: list[Promise] = field(default_factory=list)
-    hints: list[tuple[int, str, Op]] = field(default_factory=list)
-    """For each memory operation with hints: its number, the hints as spelled, the operation."""
-    ops: dict[int, Op] = field(default_factory=dict)
-    """For each number one operation that has it, to quote its line."""
-    numbers: dict[Op, int] = field(default_factory=dict)
-    """The number of every operation that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +152,8 @@ class _Builder:
     def promise(self, subject: int, fact: Fact, place: _Place, op: Op) -> None:
         if not self.trial:
             self.graph.promises.append(Promise(subject, fact, place.path, op))
+        if not place.path:
+            self.numbering.facts.setdefault(subject, []).append(fact)
 
     def undefined(self, op: Op, number: int, place: _Place) -> None:
         """Notes that `op` has a meaning for some operands only, so running it is a promise about them."""
@@ -237,7 +212,7 @@ class _Builder:
             key = ("effect", key, seen[key])
         return self.note(op, self.numbering.number(key))
 
-    def branch(self, op: Op, place: _Place, live: list[int], seen: Counter[Key]) -> int:
+    def branch(self, op: Op, place: _Place, live: list[int], seen: Counter[Key]) -> int | None:
         condition = self.of[op.operand("condition")]
         bodies: list[int] = []
         yields: list[tuple[Value, ...] | None] = []
@@ -254,11 +229,21 @@ class _Builder:
                 bodies.append(self.numbering.number(("region", (), (), ("yield",))))
                 yields.append(())
         arms = {index: tuple(self.use(arm[index]) if arm is not None else -1 for arm in yields) for index in live}
+        if not has_effect(op) and not exits(op) and not any(isinstance(op.results[i].type, Token) for i in arms):
+            self.choice(op, condition, arms)
+            return None
         key = ("if", condition, *bodies, tuple(sorted(set(arms.values()))))
         number = self.once(op, key, seen)
         for index, values in arms.items():
             self.branch_result(op.results[index], number, index, values, yields)
         return number
+
+    def choice(self, op: Op, condition: int, arms: dict[int, tuple[int, ...]]) -> None:
+        """A branch without effects is nothing but its results, each one of two values."""
+        for index, values in arms.items():
+            type_ = op.results[index].type
+            number = self.numbering.number(("branch", (), (type_,), condition, *values))
+            self.of[op.results[index]] = self.note(op, number)
 
     def branch_result(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -31,7 +33,7 @@ LARGEST_TILE = 1 << 22
 
 
 class TooLong(Exception):
-    """More operations than were allowed; nothing is known of the rest."""
+    """More operations or time than was allowed; nothing is known of the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Limits:
     """The run stops at so many."""
     blocks: int = 64
     """Of a larger grid a sample runs: all corners, then evenly spread."""
+    until: float = math.inf
+    """When to give up, on the monotonic clock."""
 
 
 class _Stop(Exception):
@@ -108,6 +112,14 @@ class _Run:
     def address(self, buffer: Buffer) -> int:
         start = (self.places[id(buffer.data)] + 1) << SPACING
         return start + buffer.offset * buffer.data.dtype.itemsize
+
+    def spend(self) -> None:
+        """One operation more."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooLong(f"more than {self.limits.operations} operations")
+        if time.monotonic() > self.limits.until:
+            raise TooLong("more time than was allowed")
 
     def all_blocks(self) -> Outcome:
         with np.errstate(all="ignore"):
@@ -192,9 +204,7 @@ class Block:
     def region(self, region: Region) -> tuple[str, tuple[Held, ...]]:
         """How the region ended, and with which operands."""
         for op in region.ops:
-            self.run.left -= 1
-            if self.run.left < 0:
-                raise TooLong(f"more than {self.run.limits.operations} operations")
+            self.run.spend()
             pure = PURE.get(op.name)
             if pure is not None:
                 self.held[op.results[0]] = pure(self, op)
@@ -275,9 +285,7 @@ class Block:
                 self.held.update(zip(op.results, given, strict=True))
                 return None
             values = given if body.arguments else ()
-            self.run.left -= 1
-            if self.run.left < 0:
-                raise TooLong(f"more than {self.run.limits.operations} operations")
+            self.run.spend()
 
 
 def _scalars(block: Block, op: Op, numbers: Iterable[int]) -> None:

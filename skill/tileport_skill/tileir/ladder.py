@@ -7,20 +7,21 @@ or says `Unknown`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tileport_skill.errors import RequestError
 from tileport_skill.tileir import differences
 from tileport_skill.tileir.assemble import Cubin, Refused, assemble, disassemble, toolchain_version
-from tileport_skill.tileir.cubin import instruction_count, remarks
-from tileport_skill.tileir.differences import Side
+from tileport_skill.tileir.cubin import Cubins, measured, speed_witness
+from tileport_skill.tileir.differences import Side, uncovered
 from tileport_skill.tileir.graph import build
 from tileport_skill.tileir.launch import LaunchShape
 from tileport_skill.tileir.numbering import Numbering
 from tileport_skill.tileir.parse import ParseError, parse
-from tileport_skill.tileir.promise_witness import promise_witness
+from tileport_skill.tileir.promise_witness import Kept, is_kept, promise_witness
 from tileport_skill.tileir.records import Global, Module
-from tileport_skill.tileir.rules import EXACT, OVER_REALS, Closure
+from tileport_skill.tileir.rewriting import Closure
+from tileport_skill.tileir.rules import EXACT, IN_RANGE, OVER_REALS
 from tileport_skill.tileir.search import Budget, search
 from tileport_skill.tileir.verdicts import (
     Difference,
@@ -29,7 +30,6 @@ from tileport_skill.tileir.verdicts import (
     Proof,
     Unknown,
     Verdict,
-    Witness,
 )
 
 __all__ = ["Different", "Equal", "Source", "Unknown", "Verdict", "compare", "compare_sources", "read_source"]
@@ -43,14 +43,16 @@ class Source:
     bytecode: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Cubins:
-    a: Cubin
-    b: Cubin
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a comparison may take for granted, and what it may cost."""
 
-    @property
-    def same(self) -> bool:
-        return self.a.image == self.b.image
+    arch: str | None
+    budget: Budget = field(default_factory=Budget)
+    launches: Sequence[LaunchShape] = ()
+    """If given, the only launches that count: a port is not called different for an input no host makes."""
+    kept: Kept = field(default_factory=dict)
+    """Facts by argument that the port's host checks before it launches this kernel."""
 
 
 def read_source(content: bytes) -> Source:
@@ -69,12 +71,13 @@ def compare(
     arch: str | None,
     budget: Budget | None = None,
     launches: Sequence[LaunchShape] = (),
+    kept: Kept | None = None,
 ) -> Verdict:
     """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
-    `budget` bounds the last rung, which alone can take more than a second; with `launches` it tries only those,
-    so that a port is not called different for an input no host makes.
+    `budget` bounds `tileiras` and the last rung, which alone can take more than a second; for `launches` and `kept`
+    see `Setting`.
     """
     sources = []
     for side, bytecode in (("first", a), ("second", b)):
@@ -82,7 +85,7 @@ def compare(
             sources.append(read_source(bytecode))
         except RequestError as error:
             return Unknown(reasons=(f"The {side} input is {error}",))
-    return compare_sources(sources[0], sources[1], arch, budget, launches)
+    return compare_sources(sources[0], sources[1], arch, budget, launches, kept)
 
 
 def compare_sources(
@@ -91,52 +94,47 @@ def compare_sources(
     arch: str | None,
     budget: Budget | None = None,
     launches: Sequence[LaunchShape] = (),
+    kept: Kept | None = None,
 ) -> Verdict:
     """As `compare`, for sides already read. Never raises for what a kernel says, only for our machinery."""
+    setting = Setting(arch=arch, budget=budget or Budget(), launches=launches, kept=kept or {})
     modules = []
     for side, source in (("first", a), ("second", b)):
         try:
             modules.append(parse(source.text))
         except ParseError as error:
-            return _unread(a, b, arch, f"The {side} input could not be read: {error}")
+            return _unread(a, b, setting, f"The {side} input could not be read: {error}")
     unlike = _entries_unlike(modules[0], modules[1])
     if unlike:
         return Unknown(reasons=(unlike,))
-    cubins = _assemble(a, b, arch)
+    cubins = _assemble(a, b, setting)
     if isinstance(cubins, Refused):
         return Unknown(reasons=(cubins.reason,))
     try:
-        return _climb(modules[0], modules[1], cubins, arch, budget, launches)
+        return _climb(modules[0], modules[1], cubins, setting)
     except _ODD as error:
         # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
         reason = f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
-        return _unread(a, b, arch, reason)
+        return _unread(a, b, setting, reason)
 
 
 _ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError, MemoryError)
 
 
-def _climb(
-    a: Module,
-    b: Module,
-    cubins: _Cubins | str,
-    arch: str | None,
-    budget: Budget | None,
-    launches: Sequence[LaunchShape],
-) -> Verdict:
+def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verdict:
     """The rungs, one after the other."""
     numbering = Numbering()
     left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
-    if isinstance(cubins, _Cubins) and cubins.same:
-        notes = _as_notes(_all_differences(left, right, numbering, arch))
+    if isinstance(cubins, Cubins) and cubins.same:
+        notes = _as_notes(_all_differences(left, right, numbering, setting))
         return Equal(proof=_cubin_proof(cubins.a), differences=notes)
     if left.graph.whole == right.graph.whole:
-        return _same_graph(left, right, numbering, cubins, arch, _GRAPH_PROOF)
-    ruled = _by_rules(a, b, cubins, arch)
+        return _same_graph(left, right, numbering, cubins, setting, _GRAPH_PROOF)
+    ruled = _by_rules(a, b, cubins, setting)
     if ruled is not None:
         return ruled
-    searched = search(left.entry, right.entry, budget, launches)
-    found = tuple(_all_differences(left, right, numbering, arch))
+    searched = search(left.entry, right.entry, setting.budget, setting.launches)
+    found = (*_all_differences(left, right, numbering, setting), *measured(cubins))
     if searched.witness is not None:
         return Different(witness=searched.witness, differences=found, tested=searched.tested)
     reasons = _reasons(cubins, "The graphs differ.", searched.reason)
@@ -164,28 +162,31 @@ def _entries_unlike(a: Module, b: Module) -> str | None:
     return None
 
 
-def _unread(a: Source, b: Source, arch: str | None, reason: str) -> Verdict:
+def _unread(a: Source, b: Source, setting: Setting, reason: str) -> Verdict:
     """Bytes can still be compared where the text says something unknown."""
-    cubins = _assemble(a, b, arch)
-    if isinstance(cubins, _Cubins) and cubins.same:
+    cubins = _assemble(a, b, setting)
+    if isinstance(cubins, Cubins) and cubins.same:
         return Equal(proof=_cubin_proof(cubins.a))
     return Unknown(reasons=(reason,))
 
 
-def _assemble(a: Source, b: Source, arch: str | None) -> _Cubins | Refused | str:
-    """Both cubins, or why there are none: refused by the compiler, or never tried."""
-    if arch is None:
+def _assemble(a: Source, b: Source, setting: Setting) -> Cubins | Refused | str:
+    """Both cubins, or why there are none: refused by the compiler, or never made."""
+    if setting.arch is None:
         return "No architecture was given, so no cubins were compared."
     cubins = []
     for side, source in (("first", a), ("second", b)):
         if source.bytecode is None:
             return f"The {side} input is text, so no cubins were compared."
-        cubin = assemble(source.bytecode, arch)
+        cubin = assemble(source.bytecode, setting.arch, setting.budget.assembling)
         if isinstance(cubin, Refused):
-            reason = f"tileiras refused the {side} input for {arch}: {cubin.reason}"
-            return Refused(tool=cubin.tool, reason=reason)
+            if cubin.timed_out:
+                return f"tileiras gave no cubin of the {side} input for {setting.arch}: {cubin.reason}."
+            return Refused(
+                tool=cubin.tool, reason=f"tileiras refused the {side} input for {setting.arch}: {cubin.reason}"
+            )
         cubins.append(cubin)
-    return _Cubins(cubins[0], cubins[1])
+    return Cubins(cubins[0], cubins[1])
 
 
 def _cubin_proof(cubin: Cubin) -> Proof:
@@ -205,9 +206,9 @@ _GRAPH_PROOF = Proof(
 )
 
 
-def _by_rules(a: Module, b: Module, cubins: _Cubins | str, arch: str | None) -> Verdict | None:
-    """The graphs once more, rewritten as they are built: by exact rules, then by those over the reals."""
-    for rules in (EXACT, (*EXACT, *OVER_REALS)):
+def _by_rules(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verdict | None:
+    """The graphs once more, rewritten as they are built: by exact rules first, then by those that hold in part."""
+    for rules in (EXACT, (*EXACT, *IN_RANGE), (*EXACT, *IN_RANGE, *OVER_REALS)):
         closure = Closure(rules)
         numbering = Numbering(closure)
         left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
@@ -218,61 +219,44 @@ def _by_rules(a: Module, b: Module, cubins: _Cubins | str, arch: str | None) -> 
             text="Both sides compute the same graph once rewritten by the rules named.",
             rules=tuple(sorted(closure.used)),
             over_reals=any(rule.over_reals for rule in closure.used.values()),
+            while_true=tuple(sorted({rule.while_true for rule in closure.used.values() if rule.while_true})),
         )
-        return _same_graph(left, right, numbering, cubins, arch, proof)
+        return _same_graph(left, right, numbering, cubins, setting, proof)
     return None
 
 
 def _same_graph(
-    a: Side, b: Side, numbering: Numbering, cubins: _Cubins | str, arch: str | None, proof: Proof
+    a: Side, b: Side, numbering: Numbering, cubins: Cubins | str, setting: Setting, proof: Proof
 ) -> Verdict:
     """The results are the same; what is promised to the compiler, or asked of it, may not be."""
-    unsound = differences.more_promised(a, b, numbering)
-    slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, arch)]
+    more = uncovered(b, a, numbering, anywhere=False)
+    unsound = differences.promised(b, [p for p in more if not is_kept(p, numbering, setting.kept)], "unsound")
+    checked = differences.promised(b, [p for p in more if is_kept(p, numbering, setting.kept)], "note")
+    slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, setting.arch)]
     if unsound:
-        witness = promise_witness(a, b, numbering)
-        found = (*unsound, *slow)
+        witness = promise_witness(a, b, numbering, setting.launches, setting.kept)
+        found = (*unsound, *slow, *measured(cubins))
         if witness is not None:
             return Different(witness=witness, differences=found)
-        reason = "The graphs are the same, but the second side promises more than the first."
-        return Unknown(reasons=(reason,), differences=found)
+        reason = "The graphs are the same, but the second side promises more than the first"
+        tried = f"; all {len(setting.launches)} launches known keep it" if setting.launches else ""
+        return Unknown(reasons=(f"{reason}{tried}.",), differences=found)
     if slow:
         if isinstance(cubins, str):
             return Unknown(
                 reasons=("Only speed can differ; how much was not measured.", cubins), differences=tuple(slow)
             )
-        return Different(witness=_speed_witness(cubins), differences=tuple(slow))
-    return Equal(proof=proof, differences=tuple(_measured(cubins)))
+        return Different(witness=speed_witness(cubins), differences=(*slow, *checked))
+    return Equal(proof=proof, differences=(*checked, *measured(cubins)))
 
 
-def _speed_witness(cubins: _Cubins) -> Witness:
-    return Witness(
-        kind="speed",
-        inputs="any",
-        where=f"instructions and remarks for {cubins.a.arch}",
-        a=_speed(cubins.a),
-        b=_speed(cubins.b),
-    )
-
-
-def _speed(cubin: Cubin) -> str:
-    said = "; ".join(f"{count} × {remark}" for remark, count in sorted(remarks(cubin).items()))
-    return f"{instruction_count(cubin)} instructions; {said or 'no remarks'}"
-
-
-def _measured(cubins: _Cubins | str) -> list[Difference]:
-    if isinstance(cubins, str) or _speed(cubins.a) == _speed(cubins.b):
-        return []
-    text = f"the cubins differ: {_speed(cubins.a)} and {_speed(cubins.b)}"
-    return [Difference(kind="instructions", severity="note", text=text)]
-
-
-def _all_differences(a: Side, b: Side, numbering: Numbering, arch: str | None) -> list[Difference]:
+def _all_differences(a: Side, b: Side, numbering: Numbering, setting: Setting) -> list[Difference]:
+    more = uncovered(b, a, numbering, anywhere=False)
     return [
         *differences.structural(a, b),
-        *differences.more_promised(a, b, numbering),
+        *differences.promised(b, [p for p in more if not is_kept(p, numbering, setting.kept)], "unsound"),
         *differences.less_promised(a, b, numbering),
-        *differences.hints(a, b, arch),
+        *differences.hints(a, b, setting.arch),
     ]
 
 
@@ -281,6 +265,6 @@ def _as_notes(found: list[Difference]) -> tuple[Difference, ...]:
     return tuple(replace(each, severity="note") for each in found)
 
 
-def _reasons(cubins: _Cubins | str, *more: str) -> tuple[str, ...]:
+def _reasons(cubins: Cubins | str, *more: str) -> tuple[str, ...]:
     first = cubins if isinstance(cubins, str) else f"The cubins for {cubins.a.arch} differ."
     return (first, *more)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tileport_skill.tileir.facts import Fact
+
 Key = tuple[object, ...]
 """Structure: a name first, then numbers of other things, attributes and types."""
 
@@ -16,6 +18,8 @@ class Numbering:
 
     def __init__(self, simplify: Simplify | None = None) -> None:
         self.keys: list[Key] = []
+        self.facts: dict[int, list[Fact]] = {}
+        """What some side promises of a number outside every branch and loop."""
         self._numbers: dict[Key, int] = {}
         self._simplify = simplify
 

@@ -6,14 +6,22 @@ there already. Rules that hold for real numbers only say so, and a proof that us
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 from tileport_skill.tileir.keys import whole_number
 from tileport_skill.tileir.numbering import Key, Numbering
+from tileport_skill.tileir.range_rules import EXACT_BY_RANGE, IN_RANGE
+from tileport_skill.tileir.rewriting import (
+    Rewrite,
+    Rule,
+    attributes,
+    made_by,
+    operands,
+    plain,
+    tile_type,
+    type_of,
+)
 from tileport_skill.tileir.types import Tile
 
-Rewrite = Callable[[Numbering, Key], int | Key | None]
+__all__ = ["EXACT", "IN_RANGE", "OVER_REALS"]
 
 _INVERSE = {
     "less_than": "greater_than_or_equal",
@@ -26,103 +34,45 @@ _INVERSE = {
 _MIRROR = {"greater_than": "less_than", "greater_than_or_equal": "less_than_or_equal"}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One equality, used from left to right."""
-
-    name: str
-    rewrite: Rewrite
-    over_reals: bool = False
-
-
-@dataclass(slots=True)
-class Closure:
-    """Applies rules wherever a key is made, and remembers which it used."""
-
-    rules: tuple[Rule, ...]
-    used: dict[str, Rule] = field(default_factory=dict)
-
-    def __call__(self, numbering: Numbering, key: Key) -> int | Key | None:
-        if len(key) < 4 or not isinstance(key[2], tuple):
-            return None  # not an operation with operands
-        for rule in self.rules:
-            simpler = rule.rewrite(numbering, key)
-            if simpler is not None and simpler != key:
-                self.used[rule.name] = rule
-                return simpler
-        return None
-
-
-def _plain(key: Key) -> bool:
-    """An operation without attributes, such as an addition that may wrap."""
-    return key[1] == ()
-
-
-def _operands(key: Key) -> tuple[int, ...]:
-    return tuple(part for part in key[3:] if isinstance(part, int))
-
-
-def _type(key: Key) -> Tile | None:
-    types = key[2]
-    return types[0] if isinstance(types, tuple) and len(types) == 1 and isinstance(types[0], Tile) else None
-
-
-def _attributes(key: Key) -> dict[str, str]:
-    return dict(key[1]) if isinstance(key[1], tuple) else {}
-
-
-def _of(numbering: Numbering, number: int, name: str) -> Key | None:
-    key = numbering.keys[number]
-    return key if key[0] == name else None
-
-
-def _type_of(numbering: Numbering, number: int) -> object:
-    """The type of the value `number`, where its key tells."""
-    key = numbering.keys[number]
-    if key[0] in ("constant", "argument", "result", "carried", "colour", "index", "operand"):
-        return key[-1]
-    return _type(key) if len(key) > 2 else None
-
-
 def _reshape_twice(numbering: Numbering, key: Key) -> int | Key | None:
     if key[0] not in ("reshape", "broadcast"):
         return None
-    (source,) = _operands(key)
-    if _type_of(numbering, source) == _type(key):
+    (source,) = operands(key)
+    if type_of(numbering, source) == tile_type(key):
         return source
-    inner = _of(numbering, source, str(key[0]))
-    return None if inner is None else (*key[:3], *_operands(inner))
+    inner = made_by(numbering, source, str(key[0]))
+    return None if inner is None else (*key[:3], *operands(inner))
 
 
 def _splat(numbering: Numbering, key: Key) -> Key | None:
     if key[0] not in ("reshape", "broadcast"):
         return None
-    constant = _of(numbering, _operands(key)[0], "constant")
+    constant = made_by(numbering, operands(key)[0], "constant")
     if constant is None or str(constant[1]).startswith("["):
         return None
-    return ("constant", constant[1], _type(key))
+    return ("constant", constant[1], tile_type(key))
 
 
 def _permute_twice(numbering: Numbering, key: Key) -> int | Key | None:
     if key[0] != "permute":
         return None
-    (source,) = _operands(key)
-    order = [int(d) for d in _attributes(key)["permutation"].split(", ")]
+    (source,) = operands(key)
+    order = [int(d) for d in attributes(key)["permutation"].split(", ")]
     if order == list(range(len(order))):
         return source
-    inner = _of(numbering, source, "permute")
+    inner = made_by(numbering, source, "permute")
     if inner is None:
         return None
-    first = [int(d) for d in _attributes(inner)["permutation"].split(", ")]
+    first = [int(d) for d in attributes(inner)["permutation"].split(", ")]
     both = ", ".join(str(first[d]) for d in order)
-    return ("permute", (("permutation", both),), key[2], *_operands(inner))
+    return ("permute", (("permutation", both),), key[2], *operands(inner))
 
 
 def _neutral(name: str, neutral: int) -> Rewrite:
     def rewrite(numbering: Numbering, key: Key) -> int | None:
         if key[0] != name:
             return None
-        left, right = _operands(key)
+        left, right = operands(key)
         if whole_number(numbering.keys[right]) == neutral:
             return left
         if name in ("addi", "muli", "ori", "xori") and whole_number(numbering.keys[left]) == neutral:
@@ -134,17 +84,17 @@ def _neutral(name: str, neutral: int) -> Rewrite:
 
 def _both_the_same(numbering: Numbering, key: Key) -> int | None:
     if key[0] in ("andi", "ori", "maxi", "mini"):
-        left, right = _operands(key)
+        left, right = operands(key)
         return left if left == right else None
     return None
 
 
 def _subtract_constant(numbering: Numbering, key: Key) -> Key | None:
-    if key[0] != "subi" or not _plain(key):
+    if key[0] != "subi" or not plain(key):
         return None
-    left, right = _operands(key)
+    left, right = operands(key)
     value = whole_number(numbering.keys[right])
-    type_ = _type(key)
+    type_ = tile_type(key)
     if value is None or type_ is None or value == -(1 << (_width(type_) - 1)):
         return None
     return ("addi", (), key[2], *sorted((left, numbering.number(("constant", str(-value), type_)))))
@@ -160,10 +110,10 @@ def _wrap(value: int, width: int) -> int:
 
 
 def _fold(numbering: Numbering, key: Key) -> Key | None:
-    if key[0] not in ("addi", "subi", "muli") or not _plain(key):
+    if key[0] not in ("addi", "subi", "muli") or not plain(key):
         return None
-    type_ = _type(key)
-    left, right = (whole_number(numbering.keys[n]) for n in _operands(key))
+    type_ = tile_type(key)
+    left, right = (whole_number(numbering.keys[n]) for n in operands(key))
     if left is None or right is None or type_ is None or type_.element == "i1":
         return None
     exact = {"addi": left + right, "subi": left - right, "muli": left * right}[str(key[0])]
@@ -172,13 +122,13 @@ def _fold(numbering: Numbering, key: Key) -> Key | None:
 
 def _add_twice(numbering: Numbering, key: Key) -> Key | None:
     """(x + c) + d is x + (c + d); so is a product."""
-    if key[0] not in ("addi", "muli") or not _plain(key):
+    if key[0] not in ("addi", "muli") or not plain(key):
         return None
-    for outer, inner in (_operands(key), _operands(key)[::-1]):
-        nested = _of(numbering, inner, str(key[0]))
-        if whole_number(numbering.keys[outer]) is None or nested is None or not _plain(nested):
+    for outer, inner in (operands(key), operands(key)[::-1]):
+        nested = made_by(numbering, inner, str(key[0]))
+        if whole_number(numbering.keys[outer]) is None or nested is None or not plain(nested):
             continue
-        for value, constant in (_operands(nested), _operands(nested)[::-1]):
+        for value, constant in (operands(nested), operands(nested)[::-1]):
             if whole_number(numbering.keys[constant]) is not None:
                 joined = numbering.number((key[0], (), key[2], *sorted((outer, constant))))
                 return (key[0], (), key[2], *sorted((value, joined)))
@@ -188,12 +138,12 @@ def _add_twice(numbering: Numbering, key: Key) -> Key | None:
 def _mirror(numbering: Numbering, key: Key) -> Key | None:
     if key[0] not in ("cmpi", "cmpf"):
         return None
-    attributes = _attributes(key)
-    predicate = attributes["comparison_predicate"]
-    left, right = _operands(key)
+    given = attributes(key)
+    predicate = given["comparison_predicate"]
+    left, right = operands(key)
     if predicate in _MIRROR:
-        attributes["comparison_predicate"] = _MIRROR[predicate]
-        return (key[0], tuple(sorted(attributes.items())), key[2], right, left)
+        given["comparison_predicate"] = _MIRROR[predicate]
+        return (key[0], tuple(sorted(given.items())), key[2], right, left)
     if predicate in ("equal", "not_equal") and left > right:
         return (*key[:3], right, left)
     return None
@@ -202,10 +152,10 @@ def _mirror(numbering: Numbering, key: Key) -> Key | None:
 def _negated(numbering: Numbering, number: int) -> int | None:
     """What `number` is the negation of, if it is `xori x, true`."""
     key = numbering.keys[number]
-    type_ = _type(key) if key[0] == "xori" else None
+    type_ = tile_type(key) if key[0] == "xori" else None
     if type_ is None or type_.element != "i1":
         return None
-    for value, constant in (_operands(key), _operands(key)[::-1]):
+    for value, constant in (operands(key), operands(key)[::-1]):
         flipped = numbering.keys[constant]
         if flipped[0] == "constant" and flipped[1] == "true":
             return value
@@ -214,28 +164,28 @@ def _negated(numbering: Numbering, number: int) -> int | None:
 
 def _not_of(numbering: Numbering, key: Key) -> int | Key | None:
     """not not x is x; not (a < b) is a >= b for integers."""
-    type_ = _type(key) if key[0] == "xori" else None
+    type_ = tile_type(key) if key[0] == "xori" else None
     if type_ is None or type_.element != "i1":
         return None
-    for value, constant in (_operands(key), _operands(key)[::-1]):
+    for value, constant in (operands(key), operands(key)[::-1]):
         flipped = numbering.keys[constant]
         if flipped[0] != "constant" or flipped[1] != "true":
             continue
         inner = _negated(numbering, value)
         if inner is not None:
             return inner
-        compared = _of(numbering, value, "cmpi")
+        compared = made_by(numbering, value, "cmpi")
         if compared is not None:
-            attributes = _attributes(compared)
-            attributes["comparison_predicate"] = _INVERSE[attributes["comparison_predicate"]]
-            return ("cmpi", tuple(sorted(attributes.items())), *compared[2:])
+            given = attributes(compared)
+            given["comparison_predicate"] = _INVERSE[given["comparison_predicate"]]
+            return ("cmpi", tuple(sorted(given.items())), *compared[2:])
     return None
 
 
 def _select(numbering: Numbering, key: Key) -> int | Key | None:
     if key[0] != "select":
         return None
-    condition, yes, no = _operands(key)
+    condition, yes, no = operands(key)
     if yes == no:
         return yes
     inner = _negated(numbering, condition)
@@ -245,8 +195,8 @@ def _select(numbering: Numbering, key: Key) -> int | Key | None:
 def _extend_twice(numbering: Numbering, key: Key) -> Key | None:
     if key[0] != "exti":
         return None
-    inner = _of(numbering, _operands(key)[0], "exti")
-    return (*key[:3], *_operands(inner)) if inner is not None and inner[1] == key[1] else None
+    inner = made_by(numbering, operands(key)[0], "exti")
+    return (*key[:3], *operands(inner)) if inner is not None and inner[1] == key[1] else None
 
 
 def _float_is(numbering: Numbering, number: int, value: float) -> bool:
@@ -261,37 +211,37 @@ def _float_is(numbering: Numbering, number: int, value: float) -> bool:
 
 def _times_one(numbering: Numbering, key: Key) -> int | None:
     """Exact, whatever the rounding; not with flush to zero, which changes denormals."""
-    if key[0] not in ("mulf", "divf") or "flush_to_zero" in _attributes(key):
+    if key[0] not in ("mulf", "divf") or "flush_to_zero" in attributes(key):
         return None
-    if _attributes(key).get("rounding_mode") in ("approx", "full"):
+    if attributes(key).get("rounding_mode") in ("approx", "full"):
         return None
-    left, right = _operands(key)
+    left, right = operands(key)
     if _float_is(numbering, right, 1.0):
         return left
     return right if key[0] == "mulf" and _float_is(numbering, left, 1.0) else None
 
 
 def _negate_twice(numbering: Numbering, key: Key) -> int | None:
-    inner = _of(numbering, _operands(key)[0], "negf") if key[0] == "negf" else None
-    return None if inner is None else _operands(inner)[0]
+    inner = made_by(numbering, operands(key)[0], "negf") if key[0] == "negf" else None
+    return None if inner is None else operands(inner)[0]
 
 
 def _subtract_negative(numbering: Numbering, key: Key) -> Key | None:
     """a - b is a + (-b), and a + (-b) is spelled so."""
     if key[0] != "subf":
         return None
-    left, right = _operands(key)
+    left, right = operands(key)
     negative = numbering.number(("negf", (), key[2], right))
     return ("addf", key[1], key[2], *sorted((left, negative)))
 
 
 def _exp(numbering: Numbering, key: Key) -> Key | None:
     """exp(x) is exp2(x · log2 e), with the constant as cuTile writes it."""
-    type_ = _type(key)
+    type_ = tile_type(key)
     if key[0] != "exp" or type_ is None or type_.element != "f32":
         return None
     factor = numbering.number(("constant", "1.44269502", type_))
-    product = numbering.number(("mulf", (), key[2], *sorted((_operands(key)[0], factor))))
+    product = numbering.number(("mulf", (), key[2], *sorted((operands(key)[0], factor))))
     return ("exp2", (), key[2], product)
 
 
@@ -299,7 +249,7 @@ def _fused(numbering: Numbering, key: Key) -> Key | None:
     """a · b + c rounded once is rounded twice."""
     if key[0] != "fma":
         return None
-    left, right, add = _operands(key)
+    left, right, add = operands(key)
     product = numbering.number(("mulf", key[1], key[2], *sorted((left, right))))
     return ("addf", key[1], key[2], *sorted((product, add)))
 
@@ -327,6 +277,7 @@ EXACT: tuple[Rule, ...] = (
     Rule("x * 1.0", _times_one),
     Rule("-(-x)", _negate_twice),
     Rule("a - b", _subtract_negative),
+    *EXACT_BY_RANGE,
 )
 
 OVER_REALS: tuple[Rule, ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tileport_skill.tileir.assemble import ASSEMBLE_SECONDS
 from tileport_skill.tileir.elements import Array, bits_of
 from tileport_skill.tileir.inputs import GRIDS, STYLES, Least, Recipe, TooLarge, fill_launch, make_launch
 from tileport_skill.tileir.interpret import Limits, TooLong, run
@@ -30,6 +32,8 @@ class Budget:
     """So many inputs on which the reference has a meaning."""
     attempts: int = 60
     seconds: float = 3.0
+    assembling: float = ASSEMBLE_SECONDS
+    """For `tileiras`, each side; past that the ladder goes on without cubins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +56,18 @@ def search(a: Entry, b: Entry, budget: Budget | None = None, launches: Sequence[
     budget = budget or Budget()
     until = time.monotonic() + budget.seconds
     tested, last = 0, "no input was tried"
-    tries = _known(a, launches, budget) if launches else _chosen(a, budget, until)
+    tries = _known(a, launches, budget) if launches else _chosen(a, budget)
+    limits = dataclasses.replace(LIMITS, until=until)
     for attempt in tries:
         if tested >= budget.inputs or time.monotonic() > until:
             break
         try:
-            words, launch, ours = attempt()
+            words, launch, ours = attempt(limits)
             if ours.findings:
                 found = ours.findings[0]
                 last = f"the reference has no meaning there: {found.text} (line {found.line})"
                 continue
-            theirs = run(b, launch, LIMITS)
+            theirs = run(b, launch, limits)
         except Unsupported as error:
             return Searched(witness=None, tested=tested, reason=f"The interpreter does not know {error}.")
         except (TooLong, TooLarge) as error:
@@ -76,7 +81,7 @@ def search(a: Entry, b: Entry, budget: Budget | None = None, launches: Sequence[
     return Searched(witness=None, tested=tested, reason=reason)
 
 
-Attempt = Callable[[], tuple[str, Launch, Outcome]]
+Attempt = Callable[[Limits], tuple[str, Launch, Outcome]]
 """Makes an input and runs the reference on it: the input in words, itself, what came of it."""
 
 
@@ -86,28 +91,28 @@ def _known(a: Entry, launches: Sequence[LaunchShape], budget: Budget) -> Iterato
         yield functools.partial(_run_known, a, launches[seed % len(launches)], seed, STYLES[seed % len(STYLES)])
 
 
-def _run_known(a: Entry, shape: LaunchShape, seed: int, style: str) -> tuple[str, Launch, Outcome]:
+def _run_known(a: Entry, shape: LaunchShape, seed: int, style: str, limits: Limits) -> tuple[str, Launch, Outcome]:
     launch = fill_launch(a, shape, seed, style)
-    return spell_shape(shape, seed, style), launch, run(a, launch, LIMITS)
+    return spell_shape(shape, seed, style), launch, run(a, launch, limits)
 
 
-def _chosen(a: Entry, budget: Budget, until: float) -> Iterator[Attempt]:
+def _chosen(a: Entry, budget: Budget) -> Iterator[Attempt]:
     """Sizes of our own choice, through grids and styles."""
     roles = roles_of(a)
     for seed in range(budget.attempts):
         grid = GRIDS[(seed + seed // len(STYLES)) % len(GRIDS)]
         recipe = Recipe(seed, STYLES[seed % len(STYLES)], grid, seed % 4 == 3)
-        yield functools.partial(_run_chosen, a, roles, recipe, until)
+        yield functools.partial(_run_chosen, a, roles, recipe)
 
 
-def _run_chosen(a: Entry, roles: Roles, recipe: Recipe, until: float) -> tuple[str, Launch, Outcome]:
+def _run_chosen(a: Entry, roles: Roles, recipe: Recipe, limits: Limits) -> tuple[str, Launch, Outcome]:
     """Lets arrays grow as long as the reference asks for it by going outside."""
     least: Least = {}
     launch = make_launch(a, roles, recipe, least)
-    ours = run(a, launch, LIMITS)
-    while ours.findings and _learnt(ours, least) and time.monotonic() < until:
+    ours = run(a, launch, limits)
+    while ours.findings and _learnt(ours, least) and time.monotonic() < limits.until:
         launch = make_launch(a, roles, recipe, least)
-        ours = run(a, launch, LIMITS)
+        ours = run(a, launch, limits)
     return spell_recipe(recipe, least), launch, ours
 
 

@@ -47,6 +47,8 @@ class Proof:
     """Names of the rewrite rules the proof used."""
     over_reals: bool = False
     """True if one of the rules holds for real numbers only, so results may differ by rounding."""
+    while_true: tuple[str, ...] = ()
+    """What must be so for the rules used to hold, where they do not always: `no size plus a tile reaches 2^31`."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

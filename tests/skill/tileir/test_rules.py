@@ -12,7 +12,7 @@ from tileport_skill.tileir.interpret import run
 from tileport_skill.tileir.ladder import Equal, Source, compare_sources
 from tileport_skill.tileir.launch import Buffer, Launch
 from tileport_skill.tileir.parse import parse
-from tileport_skill.tileir.rules import EXACT, OVER_REALS
+from tileport_skill.tileir.rules import EXACT, IN_RANGE, OVER_REALS
 
 BITS = 32
 x, y = z3.BitVecs("x y", BITS)
@@ -39,6 +39,20 @@ def integer(before: str, after: str, proof: object = None) -> Case:
 
 def constant(name: str, value: object, element: str = "i32") -> str:
     return f"%{name} = constant <{element}: {value}> : {TILE[element]}\n"
+
+
+def rounded_up(power: int):
+    """What the rule says of division by a power of two: rounded down, and towards zero where nothing is negative."""
+    by, more = 2**power, z3.If(x & (2**power - 1) == 0, z3.BitVecVal(0, BITS), z3.BitVecVal(1, BITS))
+    down = z3.Implies(x <= 2**31 - by, (x + (by - 1)) >> power == (x >> power) + more)
+    return z3.And(down, z3.Implies(z3.And(x >= 0, x <= 2**31 - by), (x + (by - 1)) / by == x / by + more))
+
+
+SPREAD = (
+    "%ka = reshape %k : tile<i32> -> tile<1xi32>\n%kb = broadcast %ka : tile<1xi32> -> tile<8xi32>\n"
+    "%r = addi %x, %kb : tile<8xi32>"
+)
+"""Puts the number `%k` to use."""
 
 
 CASES = {
@@ -121,6 +135,40 @@ CASES = {
             z3.ZeroExt(16, z3.ZeroExt(8, z3.Extract(7, 0, x))) == z3.ZeroExt(24, z3.Extract(7, 0, x)),
         ),
     ),
+    "unsigned comparison": integer(
+        "%b = exti %at signed : tile<8xi32> -> tile<8xi64>\n%d = constant <i64: 5> : tile<8xi64>\n"
+        "%c = cmpi less_than %b, %d, unsigned : tile<8xi64> -> tile<8xi1>\n"
+        "%r = select %c, %x, %y : tile<8xi1>, tile<8xi32>",
+        "%b = exti %at signed : tile<8xi32> -> tile<8xi64>\n%d = constant <i64: 5> : tile<8xi64>\n"
+        "%c = cmpi less_than %b, %d, signed : tile<8xi64> -> tile<8xi1>\n"
+        "%r = select %c, %x, %y : tile<8xi1>, tile<8xi32>",
+        z3.Implies(z3.And(x >= 0, y >= 0), z3.And(z3.ULT(x, y) == (x < y), z3.ULE(x, y) == (x <= y))),
+    ),
+    "branch as choice": integer(
+        "%g, %gy, %gz = get_tile_block_id : tile<i32>\n%d = constant <i32: 1> : tile<i32>\n"
+        "%c = cmpi equal %g, %d, signed : tile<i32> -> tile<i1>\n"
+        "%k = if %c -> (tile<i32>) {\n  %f = addi %g, %d : tile<i32>\n  yield %f : tile<i32>\n} else {\n"
+        "  yield %d : tile<i32>\n}\n" + SPREAD,
+        "%g, %gy, %gz = get_tile_block_id : tile<i32>\n%d = constant <i32: 1> : tile<i32>\n"
+        "%c = cmpi equal %g, %d, signed : tile<i32> -> tile<i1>\n%f = addi %g, %d : tile<i32>\n"
+        "%k = select %c, %f, %d : tile<i1>, tile<i32>\n" + SPREAD,
+    ),
+    "choice as minimum": integer(
+        "%c = cmpi less_than %x, %y, signed : tile<8xi32> -> tile<8xi1>\n"
+        "%a = select %c, %x, %y : tile<8xi1>, tile<8xi32>\n"
+        "%e = cmpi less_than_or_equal %a, %n1, unsigned : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %e, %n1, %a : tile<8xi1>, tile<8xi32>",
+        "%a = mini %x, %y signed : tile<8xi32>\n%r = maxi %a, %n1 unsigned : tile<8xi32>",
+        z3.And(z3.If(x < y, x, y) == z3.If(x <= y, x, y), z3.If(x < y, y, x) == z3.If(x > y, x, y),
+               z3.If(z3.ULE(x, y), y, x) == z3.If(z3.UGT(x, y), x, y)),
+    ),
+    "division rounded up": integer(
+        constant("m", 15) + constant("c", 16) + "%h = andi %x, %big : tile<8xi32>\n%a = addi %h, %m : tile<8xi32>\n"
+        "%r = divi %a, %c signed rounding<negative_inf> : tile<8xi32>",
+        constant("c", 16) + "%h = andi %x, %big : tile<8xi32>\n"
+        "%r = divi %h, %c signed rounding<positive_inf> : tile<8xi32>",
+        z3.And(*(rounded_up(n) for n in range(1, 31))),
+    ),
     "x * 1.0": Case(
         "f32",
         constant("c", "1.000000e+00", "f32") + "%r = mulf %c, %x  : tile<8xf32>",
@@ -152,7 +200,7 @@ CASES = {
 def kernel(case: Case, body: str) -> str:
     tile = TILE[case.element]
     pointer = f"ptr<{case.element}>"
-    numbers = "%n0 = constant <i32: 0> : tile<8xi32>\n%n1 = constant <i32: 1> : tile<8xi32>\n"
+    numbers = "".join(constant(name, value) for name, value in (("n0", 0), ("n1", 1), ("big", 2**30 - 1)))
     moves = ""
     for name in "xyr":
         moves += (
@@ -169,7 +217,7 @@ def kernel(case: Case, body: str) -> str:
 
 
 def test_every_rule_has_a_case_and_every_case_a_rule():
-    assert {rule.name for rule in (*EXACT, *OVER_REALS)} == set(CASES)
+    assert {rule.name for rule in (*EXACT, *IN_RANGE, *OVER_REALS)} == set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -180,6 +228,7 @@ def test_a_rule_proves_its_case_and_says_so(name):
     assert isinstance(verdict, Equal)
     assert verdict.proof.rung == "named rules"
     assert name in verdict.proof.rules
+    assert bool(verdict.proof.while_true) == any(rule.name == name for rule in IN_RANGE)
     assert verdict.proof.over_reals == any(rule.name == name for rule in OVER_REALS)
 
 
@@ -213,3 +262,35 @@ def test_both_sides_of_a_rule_give_the_same_results(name):
         else:
             assert np.array_equal(*results, equal_nan=case.element != "i32")
             assert np.array_equal(*(np.signbit(r[~np.isnan(r)]) for r in results))
+
+
+def test_a_rule_that_holds_within_a_range_says_which_and_fails_beyond_it():
+    """Without the mask, a size near 2^31 tells the two apart."""
+    case = CASES["division rounded up"]
+    beyond = [body.replace("%big", "%x") for body in (case.before, case.after)]
+    results = []
+    for body in beyond:
+        (entry,) = parse(kernel(case, body)).entries
+        buffers = tuple(Buffer(name, np.full(8, 2**31 - 1, np.int32)) for name in "xyr")
+        results.append(run(entry, Launch((1, 1, 1), buffers)).buffers[2].data)
+    assert not np.array_equal(*results)
+    verdict = compare_sources(*(Source(text=kernel(case, body)) for body in beyond), None)
+    assert isinstance(verdict, Equal)
+    assert verdict.proof.while_true == ("no size plus a tile's size reaches 2^31",)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("unsigned comparison", "exti %at signed", "exti %x signed"),  # may be negative
+        ("branch as choice", "equal %g, %d", "equal %xe, %d"),  # read from memory, so it may be unspecified
+        ("division rounded up", "<i32: 15>", "<i32: 14>"),
+        ("choice as minimum", "mini", "maxi"),
+    ],
+)
+def test_a_rule_does_not_reach_further_than_it_holds(name, old, new):
+    read = "%xf = extract %x[%zero] : tile<8xi32> -> tile<1xi32>\n%xe = reshape %xf : tile<1xi32> -> tile<i32>\n"
+    zero = "%zero = constant <i32: 0> : tile<i32>\n" + read
+    case = CASES[name]
+    sides = [Source(text=kernel(case, zero + body.replace(old, new))) for body in (case.before, case.after)]
+    assert not isinstance(compare_sources(*sides, None), Equal)
