@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
+from tileport_skill.emit.launcher import divisor_of
+from tileport_skill.tileir.facts import Fact
 from tileport_skill.tileir.launch import ArrayShape, Grid, LaunchShape
 
 MOST = 8
@@ -18,6 +20,20 @@ def shapes_of(specialisation: Specialisation, launches: Iterable[Launch]) -> tup
         if launch.specialisation == specialisation.id and (shape := _shape(specialisation, launch)) is not None:
             found[str(shape)] = shape
     return tuple(sorted(found.values(), key=_elements)[:MOST])
+
+
+def kept_by_launcher(specialisation: Specialisation, launch: Launch) -> dict[int, tuple[Fact, ...]]:
+    """What cuTile Rust's launcher derives of the integers among the entry's arguments, by place.
+
+    It compiles a kernel for these facts and launches it for no arguments without them.
+    """
+    shape = _shape(specialisation, launch)
+    values: list[int | float | None] = []
+    for given in shape.arguments if shape is not None else ():
+        values += [None, *given.shape, *given.strides] if isinstance(given, ArrayShape) else [given]
+    return {
+        place: (Fact("multiple of", divisor_of(value)),) for place, value in enumerate(values) if isinstance(value, int)
+    }
 
 
 def _elements(shape: LaunchShape) -> int:

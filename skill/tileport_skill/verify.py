@@ -19,13 +19,16 @@ from tileport_skill.emit.requests import requests_for
 from tileport_skill.emit.rules import explained
 from tileport_skill.emit.symbol import rename_entry
 from tileport_skill.errors import RequestError
-from tileport_skill.launch_shapes import shapes_of
+from tileport_skill.launch_shapes import kept_by_launcher, shapes_of
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.ladder import compare
+from tileport_skill.tileir.search import Budget
 from tileport_skill.tileir.verdicts import Equal, Unknown, Verdict
 
 WORKERS = 2
+BUDGET = Budget(inputs=10, attempts=60, seconds=6.0, assembling=60.0)
+"""For one pair of compiled kernels: a verdict is given within it, be it `unknown`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +78,16 @@ def verify(
     *,
     reference: Checkout | None = None,
     tuning: bool = True,
+    sample: int | None = None,
+    budget: Budget = BUDGET,
 ) -> tuple[Row, ...]:
     """Compares the port of `operator` that lies in `checkout` with its reference, for each architecture.
 
     With `library`, the port as built, its own wrapper and launcher say what it launches for the same tests; without,
     `kernel.rs` alone is compiled for what the reference launches, its parameters taken to be the reference's.
     `reference` is a checkout without the port, for when the port's own code must have no part in capturing it. Without
-    `tuning` only the untuned launches are compared: the others differ from them in hints alone.
+    `tuning` only the untuned launches are compared: the others differ from them in hints alone. With `sample` only so
+    many kernels of each architecture are compared, spread evenly, and the rest are `unknown`. `budget` bounds each.
     """
     kernel = checkout.root / port_files(checkout, operator).kernel
     if not kernel.is_file():
@@ -95,7 +101,7 @@ def verify(
             sides = _emitted(captured, kernel, emitter)
         else:
             raise RequestError("Give the emitter program, or the port's built library.")
-        rows += _rows(captured, sides)
+        rows += _rows(captured, sides, sample, budget)
     if not rows:
         raise RequestError(f"No test of {operator.name} launched a kernel; see {workdir}/<arch>/capture.json.")
     return tuple(rows)
@@ -165,24 +171,47 @@ def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
     return list(found.values())
 
 
-def _rows(captured: Capture, sides: list[_Sides]) -> list[Row]:
+def _rows(captured: Capture, sides: list[_Sides], sample: int | None, budget: Budget) -> list[Row]:
     forward = {launch.kernel for launch in captured.launches if not launch.backward}
+    judge = _Judge(captured, budget)
+    chosen = _spread(len(sides), sample)
     with ThreadPoolExecutor(WORKERS) as pool:
-        verdicts = list(pool.map(lambda side: _verdict(side, captured), sides))
+        verdicts = list(pool.map(lambda at: judge(sides[at]) if at in chosen else _NOT_SAMPLED, range(len(sides))))
     return [
         _row(side, captured.arch, verdict, side.refused or side.specialisation.kernel not in forward)
         for side, verdict in zip(sides, verdicts, strict=True)
     ]
 
 
-def _verdict(side: _Sides, captured: Capture) -> Verdict:
-    if side.bytecode is None:
-        return Unknown(reasons=(side.reason,))
-    if side.launch.port_ir is None:
-        return Unknown(reasons=(f"cuTile refused the reference: {side.specialisation.refused}",))
-    reference = read_bytecode(side.launch.port_ir.sha256)
-    launches = shapes_of(side.specialisation, captured.launches)
-    return compare(reference, side.bytecode, captured.arch, launches=launches)
+_NOT_SAMPLED = Unknown(reasons=("not compared: outside the sample that was asked for",))
+
+
+def _spread(count: int, most: int | None) -> frozenset[int]:
+    """Which of `count` places are looked at, evenly spread."""
+    if most is None or most >= count:
+        return frozenset(range(count))
+    return frozenset(round(n * (count - 1) / max(1, most - 1)) for n in range(most))
+
+
+class _Judge:
+    """Compares pairs, each different one once: a tuner's configurations often compile to the same two kernels."""
+
+    def __init__(self, captured: Capture, budget: Budget) -> None:
+        self.captured, self.budget = captured, budget
+        self.known: dict[object, Verdict] = {}
+
+    def __call__(self, side: _Sides) -> Verdict:
+        if side.bytecode is None:
+            return Unknown(reasons=(side.reason,))
+        if side.launch.port_ir is None:
+            return Unknown(reasons=(f"cuTile refused the reference: {side.specialisation.refused}",))
+        launches = shapes_of(side.specialisation, self.captured.launches)
+        kept = kept_by_launcher(side.specialisation, side.launch)
+        key = (side.launch.port_ir.sha256, side.bytecode, launches, tuple(kept.items()))
+        if key not in self.known:
+            reference = read_bytecode(side.launch.port_ir.sha256)
+            self.known[key] = compare(reference, side.bytecode, self.captured.arch, self.budget, launches, kept)
+        return self.known[key]
 
 
 def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:

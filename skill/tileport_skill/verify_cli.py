@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +18,9 @@ from rich.table import Table
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
-from tileport_skill.tileir.verdicts import Equal
-from tileport_skill.verify import Row, exit_status, verify
+from tileport_skill.tileir.verdicts import Unknown
+from tileport_skill.verify import BUDGET, Row, exit_status, verify
+from tileport_skill.verify_page import grouped, page
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="An architecture, sm_90 or sm_100; may be repeated.")]
@@ -29,6 +30,10 @@ Library = Annotated[
     typer.Option("--library", help="The built libcutile_kernels.so: compare what its own launcher launches."),
 ]
 Tuning = Annotated[bool, typer.Option(help="Compare every configuration of the tuning space too.")]
+Sample = Annotated[int | None, typer.Option(min=1, help="Compare only so many of each architecture's kernels.")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="For the interpreter, for one pair of kernels.")]
+Assembling = Annotated[float, typer.Option(min=1, help="Seconds for tileiras, for one kernel.")]
+Html = Annotated[Path | None, typer.Option(help="Write the table with all differences as a page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
@@ -43,9 +48,13 @@ def verify_command(
     emitter: Program = None,
     library: Library = None,
     tuning: Tuning = True,
+    sample: Sample = None,
+    seconds: Seconds = BUDGET.seconds,
+    assembling: Assembling = BUDGET.assembling,
     as_json: Json = False,
+    html: Html = None,
 ) -> None:
-    """Compare every compiled kernel of a port with the reference's.
+    """Compare every compiled kernel of a port with the reference's; worst first.
 
     Exit status: 0 all equal, 10 one differs, 11 one is not known to be equal, 12 bad request, 13 our machinery.
     """
@@ -53,7 +62,12 @@ def verify_command(
     found = find_operator(read_operators(checkout), operator)
     program = None if library else Emitter(emitter or built_emitter())
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
-        rows = verify(checkout, found, arch, Path(folder), program, library, tuning=tuning)
+        budget = replace(BUDGET, seconds=seconds, assembling=assembling)
+        rows = verify(
+            checkout, found, arch, Path(folder), program, library, tuning=tuning, sample=sample, budget=budget
+        )
+    if html is not None:
+        html.write_text(page(found.name, rows), encoding="utf-8")
     if as_json:
         print(json.dumps(TypeAdapter(tuple[Row, ...]).dump_python(rows, mode="json"), indent=1))
     else:
@@ -63,8 +77,10 @@ def verify_command(
 
 def _print(rows: tuple[Row, ...]) -> None:
     table = Table("arch", "kernel", "entry", "verdict", "compiled kernels", "why", box=None)
-    for (*cells, why), count in sorted(Counter(map(_line, rows)).items()):
-        table.add_row(*cells, str(count), escape(why))
+    for group in grouped(rows):
+        entries = ", ".join(sorted({row.entry or "-" for row in group.rows}))
+        why = f"{group.why} {agreed(group.rows)}".strip()
+        table.add_row(group.arch, group.kernel, entries, group.verdict, str(len(group.rows)), escape(why[:300]))
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table)
     other = sum(not row.same_assumptions for row in rows if row.counts)
@@ -78,9 +94,7 @@ def _print(rows: tuple[Row, ...]) -> None:
         console.print(f"Hints of the reference that cuTile Rust cannot express: {', '.join(lost)}.")
 
 
-def _line(row: Row) -> tuple[str, str, str, str, str]:
-    verdict = row.verdict
-    why = verdict.proof.rung if isinstance(verdict, Equal) else "; ".join(getattr(verdict, "reasons", ()))
-    if not row.counts:
-        why = f"launched by the backward pass only, not counted: {why}"
-    return row.arch, row.kernel, row.entry or "-", verdict.verdict, why[:160]
+def agreed(rows: tuple[Row, ...]) -> str:
+    """How many inputs the undecided rows agree on."""
+    counts = sorted(row.verdict.tested for row in rows if isinstance(row.verdict, Unknown) and row.verdict.tested)
+    return f"{counts[0]} to {counts[-1]} inputs agreed." if counts else ""
