@@ -25,9 +25,12 @@ PORT = PortLaunch(
 )
 
 
-def pairs(*port: PortLaunch, launches: int = 1, status: str = "passed", tuned: int = 0) -> tuple[Pair, ...]:
+def pairs(
+    *port: PortLaunch, launches: int = 1, status: str = "passed", tuned: int = 0, backward: int = 0
+) -> tuple[Pair, ...]:
     launch = replace(LAUNCH, test="t[cutile]")
     reference = [replace(launch, purpose="tune")] * tuned + [launch] * launches
+    reference += [replace(launch, backward=True)] * backward
     captured = Capture(
         operators=("scale",),
         arch="sm_90",
@@ -82,6 +85,14 @@ def test_any_other_launch_is_not_paired_and_says_what_differs(port: list[PortLau
     (pair,) = pairs(*port)
     assert pair.port is None
     assert reason in pair.reason
+
+
+def test_a_port_without_a_backward_pass_is_paired_in_the_forward_one() -> None:
+    by_pass = {pair.launch.backward: pair for pair in pairs(PORT, backward=1)}
+    assert by_pass[False].port is not None
+    assert (by_pass[True].port, by_pass[True].refused) == (None, True)
+    assert by_pass[True].reason == "the port launches nothing in the backward pass"
+    assert all(pair.port is not None for pair in pairs(PORT, PORT, backward=1))
 
 
 def test_a_failed_test_of_the_port_pairs_nothing() -> None:
