@@ -23,17 +23,23 @@ def shapes_of(specialisation: Specialisation, launches: Iterable[Launch]) -> tup
 
 
 def kept_by_launcher(specialisation: Specialisation, launch: Launch) -> dict[int, tuple[Fact, ...]]:
-    """What cuTile Rust's launcher derives of the integers among the entry's arguments, by place.
+    """What is always so of the integers among the entry's arguments, by place.
 
-    It compiles a kernel for these facts and launches it for no arguments without them.
+    cuTile Rust's launcher derives divisors of all of them, compiles a kernel for these, and launches it for no
+    arguments without them; sizes and strides of arrays are never negative.
     """
     shape = _shape(specialisation, launch)
-    values: list[int | float | None] = []
+    kept: dict[int, tuple[Fact, ...]] = {}
+    place = 0
     for given in shape.arguments if shape is not None else ():
-        values += [None, *given.shape, *given.strides] if isinstance(given, ArrayShape) else [given]
-    return {
-        place: (Fact("multiple of", divisor_of(value)),) for place, value in enumerate(values) if isinstance(value, int)
-    }
+        if isinstance(given, ArrayShape):
+            for value in (*given.shape, *given.strides):
+                place += 1
+                kept[place] = (Fact("multiple of", divisor_of(value)), Fact("at least", 0))
+        elif isinstance(given, int):
+            kept[place] = (Fact("multiple of", divisor_of(given)),)
+        place += 1
+    return kept
 
 
 def _elements(shape: LaunchShape) -> int:
