@@ -1,5 +1,5 @@
 # `make demo` and `make test` set up whatever is missing; the other targets are for people who work on Tileport.
-.PHONY: demo test check setup lock soak bench mutants clean
+.PHONY: demo test check setup lock soak bench mutants fuzz clean
 
 demo: setup
 	@.venv/bin/tileport-bot demo
@@ -22,8 +22,12 @@ soak: setup
 mutants: setup
 	@.venv/bin/python tests/soak/run_mutants.py
 
+fuzz: setup
+	@.venv/bin/python tests/soak/fuzz_tileir.py --seconds 600
+
 bench: setup
 	@.venv/bin/python -m tests.bench
+	@.venv/bin/python -m tests.bench_tileir
 
 lock: setup
 	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml --group dev \
