@@ -116,7 +116,7 @@ def judge(
 def assembled(bytecode: bytes, arch: str) -> tuple[Cubin | Refused, float]:
     """The cubin, and how long it took to make."""
     began = time.perf_counter()
-    made = assemble(bytecode, arch)
+    made = assemble(bytecode, arch, Budget().assembling)  # as the ladder asks for it, so that it is made once
     return made, time.perf_counter() - began
 
 
