@@ -66,7 +66,7 @@ def paired(captured: Capture, recorded: PortRecording) -> tuple[Pair, ...]:
             continue
         groups = _groups(launches)
         if len(groups) > (made := len(_groups(theirs.get(test, [])))):
-            alone = [group for group in groups if group.launch.backward]
+            alone = [group for group in groups if getattr(group.launch, "backward", False)]
             found += [_without_backward(launch) for group in alone for launch in (*group.tunes, group.launch)]
             groups = [group for group in groups if group not in alone]
         assert len(groups) == made

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tileport_skill.tileir.facts import Fact
 from tileport_skill.tileir.records import Op
+from tileport_skill.tileir.strength import Strength
 
 Path = tuple[int, ...]
 """Where an operation stands: one number for each region around it, outermost first."""
@@ -34,3 +35,5 @@ class Graph:
     """For each number one operation that has it, to quote its line."""
     numbers: dict[Op, int] = field(default_factory=dict)
     """The number of every operation that counts."""
+    strengths: dict[int, set[Strength]] = field(default_factory=dict)
+    """In a loose graph: how strongly the operations of that number ask."""

@@ -156,6 +156,23 @@ def promised(side: Side, promises: Iterable[Promise], severity: Severity) -> lis
     ]
 
 
+def strengths(a: Side, b: Side) -> list[Difference]:
+    """Where two loose graphs that are equal ask differently: `slow` where the second asks for more, else `wrong`."""
+    found = []
+    for number in sorted(a.graph.strengths.keys() | b.graph.strengths.keys()):
+        ours, theirs = a.graph.strengths.get(number, set()), b.graph.strengths.get(number, set())
+        if ours == theirs and len(ours) == 1:
+            continue
+        alone = len(ours) == len(theirs) == 1
+        covered = alone and next(iter(theirs)).covers(next(iter(ours)))
+        first, second = (", ".join(sorted(map(str, side))) for side in (ours, theirs))
+        kind = next(iter(ours | theirs)).kind
+        text = f"{kind} is {first} on the first side and {second} on the second"
+        op_a, op_b = a.graph.ops.get(number), b.graph.ops.get(number)
+        found.append(_difference(kind, "slow" if covered else "wrong", text, a, op_a, b, op_b))
+    return found
+
+
 def uncovered(of: Side, by: Side, numbering: Numbering, *, anywhere: bool) -> list[Promise]:
     """The promises of one side that the other does not make, each once.
 

@@ -8,7 +8,7 @@ else does: `before` of each is the set of all memory operations its token depend
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tileport_skill.tileir.dataflow import Graph, Path, Promise
@@ -17,6 +17,7 @@ from tileport_skill.tileir.keys import padding_read, pure_key, whole_number
 from tileport_skill.tileir.liveness import EFFECTS, exits, has_effect, live_values, unchanged
 from tileport_skill.tileir.numbering import Key, Numbering
 from tileport_skill.tileir.records import Entry, Op, Region, Value
+from tileport_skill.tileir.strength import strength_of, without
 from tileport_skill.tileir.types import Token
 
 MAY_BE_UNDEFINED = frozenset({"divi", "remi", "ftoi"})
@@ -41,14 +42,17 @@ class _Place:
     depth: int
 
 
-def build(entry: Entry, numbering: Numbering) -> Graph:
-    """The graph of `entry`; two graphs can be compared if they were built with one `numbering`."""
-    return _Builder(entry, numbering).build()
+def build(entry: Entry, numbering: Numbering, *, loose: bool = False) -> Graph:
+    """The graph of `entry`; two graphs can be compared if they were built with one `numbering`.
+
+    A `loose` one leaves out how strongly operations ask for ordering and exactness, and notes it beside them.
+    """
+    return _Builder(entry, numbering, loose).build()
 
 
 class _Builder:
-    def __init__(self, entry: Entry, numbering: Numbering) -> None:
-        self.entry, self.numbering = entry, numbering
+    def __init__(self, entry: Entry, numbering: Numbering, loose: bool) -> None:
+        self.entry, self.numbering, self.loose = entry, numbering, loose
         self.live = live_values(entry)
         self.of: dict[Value, int] = {}
         self.before: dict[Value, frozenset[int]] = {}
@@ -121,7 +125,12 @@ class _Builder:
         if not self.trial:
             self.graph.ops.setdefault(number, op)
             self.graph.numbers[op] = number
+            if self.loose and (strength := strength_of(op)) is not None:
+                self.graph.strengths.setdefault(number, set()).add(strength)
         return number
+
+    def attributes(self, op: Op) -> Mapping[str, str]:
+        return without(op) if self.loose else op.attributes
 
     def pure(self, op: Op, place: _Place) -> None:
         if op.name == "make_token":
@@ -140,7 +149,7 @@ class _Builder:
                 self.promise(self.of[op.result], fact, place, op)
             return
         inner = tuple(self.combiner(region, place) for region in op.regions)
-        number = self.numbering.number(pure_key(op, self.numbering, self.use, inner))
+        number = self.numbering.number(pure_key(op, self.attributes(op), self.numbering, self.use, inner))
         self.note(op, number)
         if len(op.results) == 1:
             self.of[op.result] = number
@@ -178,7 +187,7 @@ class _Builder:
     def effect(self, op: Op, place: _Place, seen: Counter[Key]) -> int:
         after = op.optional("token")
         before = self.before[after] if after is not None else frozenset()
-        attributes = tuple(sorted((k, v) for k, v in op.attributes.items() if k != "optimization_hints"))
+        attributes = tuple(sorted((k, v) for k, v in self.attributes(op).items() if k != "optimization_hints"))
         operands = [
             (name, *[self.of[value] for value in values]) for name, values in op.operands.items() if name != "token"
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tileport_skill.tileir.numbering import Key, Numbering
 from tileport_skill.tileir.records import Op, Value
@@ -21,7 +21,9 @@ COMMUTATIVE = frozenset(
 """For the floating ones only the payload of a NaN depends on the order, and that is unspecified anyway."""
 
 
-def pure_key(op: Op, numbering: Numbering, use: Callable[[Value], int], inner: tuple[int, ...]) -> Key:
+def pure_key(
+    op: Op, attributes: Mapping[str, str], numbering: Numbering, use: Callable[[Value], int], inner: tuple[int, ...]
+) -> Key:
     """`use` gives the number of an operand; `inner` are the numbers of the operation's regions."""
     if op.name == "constant":
         return ("constant", op.attributes["value"].partition(": ")[2], op.result.type)
@@ -33,7 +35,7 @@ def pure_key(op: Op, numbering: Numbering, use: Callable[[Value], int], inner: t
     if op.name in COMMUTATIVE:
         operands.sort()
     types = tuple(result.type for result in op.results)
-    return (op.name, tuple(sorted(op.attributes.items())), types, *operands, *inner)
+    return (op.name, tuple(sorted(attributes.items())), types, *operands, *inner)
 
 
 def padding_read(op: Op) -> str | None:

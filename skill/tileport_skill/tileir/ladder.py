@@ -133,11 +133,14 @@ def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verd
     ruled = _by_rules(a, b, cubins, setting)
     if ruled is not None:
         return ruled
+    loose, weaker = _by_strength(a, b, cubins, setting)
+    if loose is not None:
+        return loose
     searched = search(left.entry, right.entry, setting.budget, setting.launches)
     found = (*_all_differences(left, right, numbering, setting), *measured(cubins))
     if searched.witness is not None:
         return Different(witness=searched.witness, differences=found, tested=searched.tested)
-    reasons = _reasons(cubins, "The graphs differ.", searched.reason)
+    reasons = _reasons(cubins, *(weaker or ("The graphs differ.",)), searched.reason)
     return Unknown(reasons=reasons, differences=found, tested=searched.tested)
 
 
@@ -225,14 +228,44 @@ def _by_rules(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> V
     return None
 
 
+def _by_strength(
+    a: Module, b: Module, cubins: Cubins | str, setting: Setting
+) -> tuple[Verdict | None, tuple[str, ...]]:
+    """A port may ask for more ordering or exactness than its reference. What it asks less of is told."""
+    closure = Closure((*EXACT, *IN_RANGE))
+    numbering = Numbering(closure)
+    left, right = (Side(m, m.entries[0], build(m.entries[0], numbering, loose=True)) for m in (a, b))
+    if left.graph.whole != right.graph.whole:
+        return None, ()
+    found = differences.strengths(left, right)
+    weaker = tuple(f"Not decided whether this can be seen: {each.text}." for each in found if each.severity == "wrong")
+    if weaker:
+        return None, weaker
+    used = {f"stronger {each.kind}" for each in found}
+    proof = Proof(
+        rung="named rules",
+        text="Both sides compute the same graph, in which the second asks for at least what the first does.",
+        rules=tuple(sorted({*closure.used, *used})),
+        over_reals="stronger rounding" in used,
+        while_true=tuple(sorted({rule.while_true for rule in closure.used.values() if rule.while_true})),
+    )
+    return _same_graph(left, right, numbering, cubins, setting, proof, found), ()
+
+
 def _same_graph(
-    a: Side, b: Side, numbering: Numbering, cubins: Cubins | str, setting: Setting, proof: Proof
+    a: Side,
+    b: Side,
+    numbering: Numbering,
+    cubins: Cubins | str,
+    setting: Setting,
+    proof: Proof,
+    stronger: Sequence[Difference] = (),
 ) -> Verdict:
     """The results are the same; what is promised to the compiler, or asked of it, may not be."""
     more = uncovered(b, a, numbering, anywhere=False)
     unsound = differences.promised(b, [p for p in more if not is_kept(p, numbering, setting.kept)], "unsound")
     checked = differences.promised(b, [p for p in more if is_kept(p, numbering, setting.kept)], "note")
-    slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, setting.arch)]
+    slow = [*differences.less_promised(a, b, numbering), *differences.hints(a, b, setting.arch), *stronger]
     if unsound:
         witness = promise_witness(a, b, numbering, setting.launches, setting.kept)
         found = (*unsound, *slow, *measured(cubins))

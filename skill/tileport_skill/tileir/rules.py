@@ -238,8 +238,8 @@ def _subtract_negative(numbering: Numbering, key: Key) -> Key | None:
 def _exp(numbering: Numbering, key: Key) -> Key | None:
     """exp(x) is exp2(x · log2 e), with the constant as cuTile writes it."""
     type_ = tile_type(key)
-    if key[0] != "exp" or type_ is None or type_.element != "f32":
-        return None
+    if key[0] != "exp" or not plain(key) or type_ is None or type_.element != "f32":
+        return None  # an approximate one is not as exact as the other form
     factor = numbering.number(("constant", "1.44269502", type_))
     product = numbering.number(("mulf", (), key[2], *sorted((operands(key)[0], factor))))
     return ("exp2", (), key[2], product)

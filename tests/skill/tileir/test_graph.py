@@ -123,7 +123,6 @@ SOMETHING = {
     "flush to zero": (("addf %a, %x  :", "addf %a, %x  flush_to_zero :"),),
     "NaN rule": (("maxf %b, %x :", "maxf %b, %x propagate_nan :"),),
     "constant": (("constant <f32: 0xFF800000>", "constant <f32: 0xFF7FFFFF>"),),
-    "ordering": (("store_view_tko weak", "store_view_tko relaxed device"),),
     "a branch lost": (("if %c {", "%c2 = constant <i1: true> : tile<i1>\n  if %c2 {"),),
     "another pointer": (("make_tensor_view %arg3", "make_tensor_view %arg0"),),
     "carried values crossed": (("continue %s, %m", "continue %m, %s"),),
