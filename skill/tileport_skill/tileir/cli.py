@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tileport_skill.errors import RequestError
 from tileport_skill.tileir.interpret import Limits
-from tileport_skill.tileir.ladder import compare_sources, read_source
+from tileport_skill.tileir.ladder import Source, compare_sources, read_source
 from tileport_skill.tileir.launch import Buffer
 from tileport_skill.tileir.parse import parse
 from tileport_skill.tileir.records import Entry
@@ -39,7 +39,7 @@ def compare_command(
 ) -> None:
     """Are two kernels the same? Exit 0 equal, 10 different, 11 unknown, 12 unreadable input."""
     try:
-        sources = [read_source(_content(path)) for path in (a, b)]
+        sources = [_source(path) for path in (a, b)]
     except RequestError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
@@ -96,7 +96,7 @@ def as_json(verdict: Verdict) -> str:
 
 
 def _only_entry(path: Path) -> Entry:
-    entries = parse(read_source(_content(path)).text).entries
+    entries = parse(_source(path).text).entries
     if len(entries) != 1:
         raise RequestError(f"{path} holds {len(entries)} entries; exactly one can be run.")
     return entries[0]
@@ -109,11 +109,17 @@ def exit_code(verdict: Verdict) -> int:
     return DIFFERENT if isinstance(verdict, Different) else UNKNOWN
 
 
-def _content(path: Path) -> bytes:
+def _source(path: Path) -> Source:
+    """What the file holds. Text must parse; what bytecode says that we do not know can still be assembled."""
     try:
-        return path.read_bytes()
+        source = read_source(path.read_bytes())
+        if source.bytecode is None:
+            parse(source.text)
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except RequestError as error:
+        raise RequestError(f"{path}: {error}") from error
+    return source
 
 
 def _show(verdict: Verdict, console: Console) -> None:
@@ -123,6 +129,8 @@ def _show(verdict: Verdict, console: Console) -> None:
             console.print(f"  rules: {', '.join(verdict.proof.rules)}")
         if verdict.proof.over_reals:
             console.print("  Over the real numbers: results may differ by rounding.")
+        for condition in verdict.proof.while_true:
+            console.print(f"  While {condition}.")
     elif isinstance(verdict, Different):
         witness = verdict.witness
         console.print(f"[red]different[/] ({witness.kind}), shown by {witness.inputs} at {witness.where}:")

@@ -61,7 +61,10 @@ def read_source(content: bytes) -> Source:
         return Source(text=content.decode("utf-8", errors="replace"))
     text = disassemble(content)
     if isinstance(text, Refused):
-        raise RequestError(f"not Tile IR: {text.reason}")
+        said = text.reason.replace("error: error", "error")
+        raise RequestError(
+            f"not Tile IR: {said}. Expected bytecode, or text as tileirdisasm prints it, which begins with `entry`."
+        )
     return Source(text=text, bytecode=content)
 
 
