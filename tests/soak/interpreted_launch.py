@@ -92,6 +92,9 @@ class Interpreted:
         self.blocks[name] += x * y * z
         for finding in outcome.findings:
             self.findings.setdefault(name, set()).add(f"{finding.kind}: {finding.text}")
+        unsure = sum(int(written.poison.sum()) for written in outcome.buffers)
+        if unsure:
+            self.findings.setdefault(name, set()).add("unspecified: stores results of lanes read outside an array")
         memory.write_back(outcome.buffers, falsify=self.spoiled == name)
 
     def _signature(self, grid: tuple[int, ...], kernel: Any, args: tuple[Any, ...]) -> KernelSignature:
@@ -186,14 +189,11 @@ class _Memory:
         return Buffer("array", self.arrays[key], tensor.storage_offset())
 
     def write_back(self, written: tuple[Written, ...], *, falsify: bool) -> None:
-        """Only what was stored; an unspecified element becomes NaN, so that no test can pass by it."""
+        """Only what was stored. Unspecified lanes are zeros, as TMA has them: TileGym's attention rests on that."""
         for array, result in zip(self.arrays.values(), written, strict=True):
             data = result.data
             if array.dtype.kind not in "iub":
-                data = data.copy()
-                data[result.poison] = np.nan
-                if falsify:
-                    data = (data.astype(np.float64) * 1.5 + 0.75).astype(array.dtype)
+                data = (data.astype(np.float64) * 1.5 + 0.75).astype(array.dtype) if falsify else data
             elif falsify:
                 data = ~data if array.dtype.kind == "b" else data + 1
             array[result.touched] = data[result.touched]
