@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -33,6 +34,9 @@ class Kept:
         self.path = cache_folder("mutants") / f"{sources}.jsonl"
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
         self.known: dict[str, list[dict[str, Any]]] = dict(map(json.loads, lines))
+
+    def unknown(self, key: str) -> bool:
+        return key not in self.known
 
     def judged(self, key: str, make: Callable[[], list[Judged]]) -> list[Judged]:
         if key not in self.known:
@@ -59,17 +63,21 @@ def judgements(options: argparse.Namespace) -> Iterator[Judged]:
     def both(pair: Pair | None) -> list[Judged]:
         return [] if pair is None else [judge(*pair, options.seconds, arch) for arch in archs]
 
+    until = time.monotonic() + options.minutes * 60
+
     def key(*parts: object) -> str:
         return hashlib.sha256(json.dumps([*parts, options.seconds, cubins]).encode()).hexdigest()
 
     found = 0
     for item in candidates(options.seed):
-        if found >= options.mutants:
+        if found >= options.mutants or time.monotonic() > until:
             break
         some = kept.judged(key(*item), lambda item=item: both(made(*item, cubins)))
         found += bool(some)
         yield from some
     for item in same_texts(options.same, options.seed):
+        if time.monotonic() > until and kept.unknown(key("same", *item)):
+            return
         yield from kept.judged(key("same", *item), lambda item=item: both(made_same(*item, cubins)))
 
 
@@ -145,6 +153,9 @@ def main() -> int:
     parser.add_argument("--same", type=int, default=238)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0, help="for the interpreter, at most, for one pair")
+    parser.add_argument(
+        "--minutes", type=float, default=120, help="report on what is judged by then; run again for more"
+    )
     parser.add_argument("--no-cubins", action="store_true", help="leave the first rung out, and tileiras with it")
     parser.add_argument("--report", type=Path, help="write the figures there as JSON")
     options = parser.parse_args()
