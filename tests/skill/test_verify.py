@@ -11,6 +11,7 @@ from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, find_operator, open_checkout, read_operators
+from tileport_skill.tileir.search import Budget
 from tileport_skill.verify import Row, exit_status, verify
 
 CHECKOUT = Path(__file__).parents[1] / "data" / "checkout"
@@ -58,6 +59,26 @@ def test_a_port_that_does_not_compile_says_why_in_its_rows(checkout: Checkout) -
     assert exit_status(rows) == 11
     reasons = {reason for row in rows for reason in getattr(row.verdict, "reasons", ())}
     assert all("the port's kernel does not compile" in reason for reason in reasons)
+
+
+def test_a_sample_leaves_the_other_kernels_unknown_and_says_so(checkout: Checkout) -> None:
+    found = find_operator(read_operators(checkout), "scale")
+    rows = verify(checkout, found, ["sm_90"], checkout.root.parent / "out", Emitter(built_emitter()), sample=1)
+    left_out = [row for row in rows if "outside the sample" in getattr(row.verdict, "reasons", ("",))[0]]
+    assert len(rows) - len(left_out) == 1
+    assert exit_status(rows) == 11
+
+
+def test_a_pair_is_given_up_when_its_time_is_over_and_says_what_could_not_be_done(checkout: Checkout) -> None:
+    edit(checkout, "tile * factor", "tile + factor")
+    found = find_operator(read_operators(checkout), "scale")
+    budget = Budget(seconds=1e-6, assembling=1e-3)
+    program = Emitter(built_emitter())
+    rows = verify(checkout, found, ["sm_90"], checkout.root.parent / "out", program, sample=1, budget=budget)
+    (verdict,) = {row.verdict for row in rows if "sample" not in row.verdict.reasons[0]}
+    assert verdict.verdict == "unknown"
+    assert "tileiras gave no cubin" in verdict.reasons[0]
+    assert "The graphs differ." in verdict.reasons
 
 
 def test_an_operator_without_a_port_is_a_bad_request(checkout: Checkout) -> None:
