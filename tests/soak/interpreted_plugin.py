@@ -42,7 +42,21 @@ class _OnCpu(TorchFunctionMode):
             kwargs["device"] = "cpu"
         if func is torch.Tensor.cuda:
             return args[0]
-        return func(*("cpu" if _names_cuda(value) else value for value in args), **kwargs)
+        args = tuple("cpu" if _names_cuda(value) else value for value in args)
+        if func in PRODUCTS and torch.backends.cuda.matmul.allow_tf32:
+            args = tuple(_as_tf32(value) for value in args)
+        return func(*args, **kwargs)
+
+
+PRODUCTS = (torch.matmul, torch.mm, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.mm)
+
+
+def _as_tf32(value: Any) -> Any:
+    """What a GPU multiplies when a test lets the reference use TF32: 32-bit numbers rounded to ten bits of mantissa."""
+    if not isinstance(value, torch.Tensor) or value.dtype is not torch.float32:
+        return value
+    bits = value.detach().contiguous().view(torch.int32)
+    return ((bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF).view(torch.float32)
 
 
 class _Generator(torch.Generator):
