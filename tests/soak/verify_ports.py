@@ -33,8 +33,6 @@ from tileport_skill.tileir.types import Tile
 from tileport_skill.verify import BUDGET, Row, exit_status, verify
 from tileport_skill.verify_page import why
 
-ASSEMBLING = 60.0
-
 
 @dataclass(frozen=True)
 class Configuration:
@@ -72,8 +70,8 @@ def _tile(op: Op, type_: object) -> str:
     return "x".join(map(str, type_.shape)) if isinstance(type_, Tile) else op.name
 
 
-def spaces(folder: Path, arch: str) -> dict[str, Any]:
-    """Per kernel the configurations both tuners try, and those only one does, each with its instructions."""
+def spaces(folder: Path, arch: str, seconds: float) -> dict[str, Any]:
+    """Per kernel and side the configurations its tuner tries, each with the instructions of one compiled kernel."""
     captured = read_capture(folder / arch / "capture.json")
     recorded = TypeAdapter(PortRecording).validate_json((folder / arch / "port" / "port.json").read_bytes())
     known = {s.id: s for s in captured.specialisations}
@@ -85,15 +83,17 @@ def spaces(folder: Path, arch: str) -> dict[str, Any]:
         name = f"port: {made.ir.symbol.removesuffix('_entry')}"
         sides.setdefault(name, {}).setdefault(configuration(made.ir.sha256, arch), made.ir.sha256)
     return {
-        name: [{"configuration": str(one), **measured(sha, arch)} for one, sha in found.items()]
+        name: [{"configuration": str(one), **measured(sha, arch, seconds)} for one, sha in found.items()]
         for name, found in sides.items()
         if len(found) > 1 or len(sides) > 2
     }
 
 
 @cache
-def measured(sha256: str, arch: str) -> dict[str, Any]:
-    cubin = assemble(read_bytecode(sha256), arch, ASSEMBLING)
+def measured(sha256: str, arch: str, seconds: float) -> dict[str, Any]:
+    if not seconds:
+        return {}
+    cubin = assemble(read_bytecode(sha256), arch, seconds)
     if not isinstance(cubin, Cubin):
         return {"instructions": None, "remarks": cubin.reason[:120]}
     return {"instructions": instruction_count(cubin), "remarks": dict(sorted(remarks(cubin).items()))}
@@ -130,6 +130,7 @@ def main() -> int:
     parser.add_argument("--library", type=Path, required=True, help="the built libcutile_kernels.so")
     parser.add_argument("--arch", action="append", help="sm_90 and sm_100 if not given")
     parser.add_argument("--seconds", type=float, default=3.0, help="for the interpreter, for one pair")
+    parser.add_argument("--assembling", type=float, default=60.0, help="for tileiras, for one kernel; 0 leaves it out")
     parser.add_argument("--report", type=Path)
     parser.add_argument("operators", nargs="*")
     options = parser.parse_args()
@@ -137,7 +138,7 @@ def main() -> int:
     chosen = [
         o for o in read_operators(checkout) if o.ported and (not options.operators or o.name in options.operators)
     ]
-    budget = replace(BUDGET, seconds=options.seconds, assembling=ASSEMBLING)
+    budget = replace(BUDGET, seconds=options.seconds, assembling=options.assembling or 1e-3)
     document: dict[str, Any] = {
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "command": "python tests/soak/verify_ports.py --repo TILEGYM --library SO --report FILE",
@@ -164,7 +165,7 @@ def _verified(checkout: Any, operator: Operator, options: argparse.Namespace, bu
             "exit status": exit_status(rows),
             "seconds": round(took),
             "rows": counted(rows),
-            "tuning spaces": {arch: spaces(folder, arch) for arch in archs},
+            "tuning spaces": {arch: spaces(folder, arch, options.assembling) for arch in archs},
         }
 
 
