@@ -70,7 +70,7 @@ def judgements(options: argparse.Namespace) -> Iterator[Judged]:
 
     found = 0
     for item in candidates(options.seed):
-        if found >= options.mutants or time.monotonic() > until:
+        if found >= options.mutants or (time.monotonic() > until and kept.unknown(key(*item))):
             break
         some = kept.judged(key(*item), lambda item=item: both(made(*item, cubins)))
         found += bool(some)
