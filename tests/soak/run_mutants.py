@@ -164,7 +164,9 @@ def main() -> int:
         judged.append(one)
         if wrong([one]):
             print(f"WRONG: {one}", flush=True)
-    document = summary(judged)
+    document = summary(judged) | {
+        "asked for": {"mutants": options.mutants, "pairs equal by construction": options.same}
+    }
     if options.report:
         options.report.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print("\n".join(printed(document)))
