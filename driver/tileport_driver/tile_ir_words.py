@@ -28,6 +28,8 @@ def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     counted = [row for row in rows if row.counts]
     kinds = Counter((row.arch, why_equal(row)) for row in counted)
     sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
+    conditions = sorted({c for row in counted if isinstance(row.verdict, Equal) for c in row.verdict.proof.while_true})
+    sentences += [f"Proved while {condition}." for condition in conditions]
     dtypes = sorted({row.dtypes for row in counted})
     sentences.append(f"Element types: {', '.join(dtypes)}.")
     sentences.append(
