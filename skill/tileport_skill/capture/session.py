@@ -32,10 +32,12 @@ def capture(
     symbol: str = SYMBOL,
     limits: Limits | None = None,
     tuning: bool = True,
+    files: Sequence[str] = (),
 ) -> tuple[Capture, ...]:
     """Captures `operators` once for each of `archs`; writes `out/<arch>/capture.json` and returns the same.
 
-    A checkout without tests (a wheel) is captured with the project's own cases.
+    A checkout without tests (a wheel) is captured with the project's own cases. With `files` these test files run
+    instead of those of the operators.
     """
     found = []
     for profile in [profile_of(arch) for arch in archs]:
@@ -47,6 +49,7 @@ def capture(
             answer=out / profile.arch / "capture.json",
             limits=limits or Limits(),
             tuning=tuning,
+            files=tuple(files),
         )
         run(session)
         captured = read_capture(session.answer)

@@ -6,6 +6,7 @@ too. A kernel may write what it is given, so a launch makes the values of its ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,26 +26,37 @@ UNMADE = ("empty", "new_empty")
 
 
 class Values(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Entered inside the fake mode, so that it sees each operation first."""
+    """Entered inside the fake mode, so that it sees each operation first; `saw` is told of each."""
+
+    def __init__(self, saw: Callable[[Any, Any, Any, Any], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._saw = saw
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        try:
-            out = func(*args, **kwargs)
-        except (DataDependentOutputException, DynamicOutputShapeException):
-            known = _computed(func, args, kwargs)
-            if known is None:
-                raise
-            if not isinstance(known, torch.Tensor):
-                return known
-            out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
-            _attach(out, known)
-            return out
-        if _small_integers(out):
-            known = _computed(func, args, kwargs)
-            if known is not None:
-                _attach(out, known)
+        out = _faked(func, args, kwargs)
+        self._saw(func, args, kwargs, out)
         return out
+
+
+def _faked(func: Any, args: Any, kwargs: Any) -> Any:
+    """The operation on fake tensors, its values beside it where they are known."""
+    try:
+        out = func(*args, **kwargs)
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        known = _computed(func, args, kwargs)
+        if known is None:
+            raise
+        if not isinstance(known, torch.Tensor):
+            return known
+        out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
+        _attach(out, known)
+        return out
+    if _small_integers(out):
+        known = _computed(func, args, kwargs)
+        if known is not None:
+            _attach(out, known)
+    return out
 
 
 def value_of(tensor: torch.Tensor) -> torch.Tensor | None:
