@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from tileport_skill.capture.records import (
     Capture,
     Constant,
     Hints,
-    Launch,
+    KernelKey,
     Scalar,
     Specialisation,
 )
@@ -57,6 +58,8 @@ class Variant:
 
     kernel: str
     module: str
+    code: str
+    """Tells it from another kernel of the same name and module."""
     source_sha256: str | None
     """Of the kernel's own text; `None` if its module is not in the checkout."""
     launches: int
@@ -129,10 +132,10 @@ def analyse(
 ) -> Analysis:
     """The analysis of one operator from its captures, one for each architecture."""
     source = (checkout.root / operator.reference).read_bytes()
-    launches = [launch for captured in captures for launch in captured.launches]
     sources = kernel_sources(checkout, {s.module for captured in captures for s in captured.specialisations})
-    variants = [_variant(kernel, captures, sources) for kernel in dict.fromkeys(one.kernel for one in launches)]
-    launched = {variant.kernel for variant in variants}
+    keys = dict.fromkeys(s.key for captured in captures for s in captured.specialisations)
+    variants = [_variant(key, captures, sources) for key in keys]
+    launched = {variant.kernel.rpartition(".")[2] for variant in variants}
     failures = [
         f"{test.id} ({captured.arch}), {test.where or 'while it was collected'}: {test.reason}"
         for captured in captures
@@ -161,33 +164,43 @@ def analyse(
     )
 
 
-def _variant(kernel: str, captures: Sequence[Capture], sources: dict[tuple[str, str], str]) -> Variant:
-    made = [(captured, launch) for captured in captures for launch in captured.launches if launch.kernel == kernel]
-    known = {(c.arch, s.id): s for c in captures for s in c.specialisations if s.kernel == kernel}
-    pairs = [(launch, known[captured.arch, launch.specialisation]) for captured, launch in made]
+def _only(captures: Sequence[Capture], key: KernelKey) -> list[Capture]:
+    """The captures with nothing but this kernel in them; the tables that numbers point into stay whole."""
+    found = []
+    for captured in captures:
+        own = {s.id for s in captured.specialisations if s.key == key}
+        specialisations = tuple(s for s in captured.specialisations if s.id in own)
+        launches = tuple(launch for launch in captured.launches if launch.specialisation in own)
+        found.append(dataclasses.replace(captured, specialisations=specialisations, launches=launches))
+    return found
+
+
+def _variant(key: KernelKey, captures: Sequence[Capture], sources: dict[tuple[str, str], str]) -> Variant:
+    own = _only(captures, key)
+    known = {(c.arch, s.id): s for c in own for s in c.specialisations}
+    pairs = [(launch, known[c.arch, launch.specialisation]) for c in own for launch in c.launches]
     irs = {s.ir.sha256 for s in known.values() if s.ir is not None}
     return Variant(
-        kernel=kernel,
-        module=pairs[0][1].module,
-        source_sha256=sources.get((pairs[0][1].module, kernel)),
+        kernel=key.kernel,
+        module=key.module,
+        code=key.code,
+        source_sha256=sources.get((key.module, key.kernel.rpartition(".")[2])),
         launches=sum(launch.purpose == "launch" for launch, _ in pairs),
         specialisations=len(known),
         backward_only=all(launch.backward for launch, _ in pairs),
-        parameters=_parameters(list(known.values()), pairs),
+        parameters=_parameters(list(known.values())),
         grid=fit_grid(pairs),
-        tuning=tuple(_tuning(captured, kernel) for captured in captures),
-        selected_by=selectors_of(kernel, captures),
+        tuning=tuple(map(_tuning, own)),
+        selected_by=selectors_of(key, captures),
         examples=tuple(dict.fromkeys(launch.test for launch, _ in pairs))[:5],
         reference_hints=tuple(dict.fromkeys(s.hints for launch, s in pairs if launch.purpose == "launch")),
-        host=host_work(kernel, captures),
+        host=host_work(own),
         refused=tuple(dict.fromkeys(s.refused for s in known.values() if s.refused is not None)),
         ir=tuple(sorted(irs)),
     )
 
 
-def _parameters(
-    specialisations: list[Specialisation], pairs: list[tuple[Launch, Specialisation]]
-) -> tuple[ParameterUse, ...]:
+def _parameters(specialisations: list[Specialisation]) -> tuple[ParameterUse, ...]:
     found = []
     for position, first in enumerate(specialisations[0].parameters):
         uses = [s.parameters[position] for s in specialisations if position < len(s.parameters)]
@@ -206,9 +219,9 @@ def _parameters(
     return tuple(found)
 
 
-def _tuning(captured: Capture, kernel: str) -> TuningSpace:
+def _tuning(captured: Capture) -> TuningSpace:
     known = {s.id: s for s in captured.specialisations}
-    tried = [one for one in captured.launches if one.kernel == kernel and one.purpose == "tune"]
+    tried = [one for one in captured.launches if one.purpose == "tune"]
     return TuningSpace(
         arch=captured.arch,
         hints=tuple(dict.fromkeys(known[one.specialisation].hints for one in tried)),

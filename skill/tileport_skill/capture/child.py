@@ -34,7 +34,11 @@ class Limits:
     """What a child may take before it is ended."""
 
     seconds: float = 900.0
-    address_space: int = 64 << 30
+    """The whole session."""
+    test_seconds: float = 240.0
+    """One test."""
+    address_space: int = 24 << 30
+    """Torch alone maps some 4 GiB; fake tensors take none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         "USER": "capture",  # torch asks for a name, and in a container the user may have none
         "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
         "PYTHONWARNINGS": "ignore",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # what else is installed here shall not decide what is captured
         "LD_PRELOAD": stubs.preloaded(),
         "TILEPORT_CAPTURE": str(request),
         "TILEPORT_CAPABILITY": f"{profile.capability[0]}{profile.capability[1]}",
@@ -145,6 +150,7 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "package": str((session.checkout.root / session.checkout.package).resolve()),
         "ir": str(cache_folder("ir")),
         "launches": str(scratch / "launches"),
+        "test_seconds": session.limits.test_seconds,
         "answer": str(session.answer.resolve()),
     }
 

@@ -32,13 +32,13 @@ class HostWork:
     __pydantic_config__: ClassVar = FORBID
 
 
-def host_work(kernel: str, captures: Sequence[Capture]) -> tuple[HostWork, ...]:
-    """In the order in which the host first does it."""
+def host_work(captures: Sequence[Capture]) -> tuple[HostWork, ...]:
+    """Of captures with one kernel in them, in the order in which the host first does it."""
     seen: dict[tuple[str, str, str], list[HostOperation]] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
     for captured in captures:
         for launch in captured.launches:
-            if launch.kernel != kernel or launch.purpose != "launch":
+            if launch.purpose != "launch":
                 continue
             beside = set()
             for place, numbers in (("before", launch.before), ("after", launch.after)):

@@ -119,6 +119,15 @@ class Bytecode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelKey:
+    """What one kernel is, as against another of the same name."""
+
+    module: str
+    kernel: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Specialisation:
     """The compile-time half of a launch."""
 
@@ -127,6 +136,8 @@ class Specialisation:
     kernel: str
     """`_silu_and_mul_kernel_row_wise`."""
     module: str
+    code: str = ""
+    """Hash of its code and of what it closes over: a factory's kernels share name and module."""
     parameters: tuple[Parameter, ...]
     hints: Hints
     calling_convention: str
@@ -134,6 +145,10 @@ class Specialisation:
     refused: str | None = None
     """Why cuTile's compiler refused it, when it did."""
     __pydantic_config__: ClassVar = FORBID
+
+    @property
+    def key(self) -> KernelKey:
+        return KernelKey(module=self.module, kernel=self.kernel, code=self.code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

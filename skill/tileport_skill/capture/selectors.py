@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tileport_skill.capture.records import FORBID, Capture
+from tileport_skill.capture.records import FORBID, Capture, KernelKey
 
 ARCH = "arch"
 CALLS_FOR_TWO, CALLS_FOR_THREE = 6, 12
@@ -49,7 +49,7 @@ Call = dict[str, str]
 """Features of one call: `x.dtype` is `float32`."""
 
 
-def selectors_of(kernel: str, captures: Sequence[Capture]) -> tuple[Selector, ...]:
+def selectors_of(kernel: KernelKey, captures: Sequence[Capture]) -> tuple[Selector, ...]:
     """One for each function that launches `kernel`."""
     found = []
     for function, calls in _calls(captures).items():
@@ -61,15 +61,16 @@ def selectors_of(kernel: str, captures: Sequence[Capture]) -> tuple[Selector, ..
     return tuple(found)
 
 
-def _calls(captures: Sequence[Capture]) -> dict[str, list[tuple[Call, frozenset[str]]]]:
+def _calls(captures: Sequence[Capture]) -> dict[str, list[tuple[Call, frozenset[KernelKey]]]]:
     """Distinct calls by function, each with the kernels it launched."""
-    found: dict[str, dict[tuple[tuple[str, str], ...], set[str]]] = {}
+    found: dict[str, dict[tuple[tuple[str, str], ...], set[KernelKey]]] = {}
     for captured in captures:
-        by_call: dict[tuple[str, int], tuple[int, set[str]]] = {}
+        keys = {s.id: s.key for s in captured.specialisations}
+        by_call: dict[tuple[str, int], tuple[int, set[KernelKey]]] = {}
         for launch in captured.launches:
             if launch.purpose == "launch" and launch.entry is not None:
                 entry, kernels = by_call.setdefault((launch.test, launch.call), (launch.entry, set()))
-                kernels.add(launch.kernel)
+                kernels.add(keys[launch.specialisation])
         for entry, kernels in by_call.values():
             known = captured.entries[entry]
             features = ((ARCH, captured.arch), *known.features)

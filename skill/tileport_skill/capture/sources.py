@@ -32,7 +32,7 @@ def kernel_sources(checkout: Checkout, modules: Iterable[str]) -> dict[tuple[str
 
 
 def versions_of(checkout: Checkout) -> dict[str, str]:
-    """The checkout's commit, or its wheel's version, and the crates that its Rust side pins; what is not said is not."""
+    """The checkout's commit, or its wheel's version, and the crates that its Rust side pins, where they are told."""
     found = {}
     commit = _commit(checkout.root / ".git")
     if commit is not None:
@@ -52,6 +52,8 @@ def _commit(git: Path) -> str | None:
         if not head.startswith("ref: "):
             return head
         name = head.removeprefix("ref: ")
+        if not re.fullmatch(r"refs/[\w./-]+", name) or ".." in name:
+            return None
         loose = git / name
         if loose.is_file():
             return loose.read_text(encoding="ascii").strip()

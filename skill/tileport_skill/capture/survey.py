@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections import Counter
@@ -92,16 +93,14 @@ def survey(checkout: Checkout, archs: Sequence[str], out: Path, date: str, limit
     seconds = {}
     for profile in [profile_of(arch) for arch in archs]:
         started = time.monotonic()
+        one = functools.partial(_captured, checkout, profile.arch, limits)
         with ThreadPoolExecutor(WORKERS) as pool:
-            captures += pool.map(
-                lambda numbered: _captured(checkout, profile.arch, out / str(numbered[0]), numbered[1], limits),
-                enumerate(groups),
-            )
+            captures += pool.map(one, [out / str(number) for number in range(len(groups))], groups)
         seconds[profile.arch] = round(time.monotonic() - started, 1)
     return summed(checkout, captures, seconds, date)
 
 
-def _captured(checkout: Checkout, arch: str, out: Path, files: tuple[str, ...], limits: Limits | None) -> Capture:
+def _captured(checkout: Checkout, arch: str, limits: Limits | None, out: Path, files: tuple[str, ...]) -> Capture:
     (only,) = capture(checkout, (), [arch], out, limits=limits, files=files)
     return only
 
@@ -130,7 +129,7 @@ def _balanced(root: Path, files: list[str]) -> list[tuple[str, ...]]:
 
 def summed(checkout: Checkout, captures: Sequence[Capture], seconds: dict[str, float], date: str) -> Survey:
     """The table of what was captured."""
-    launched = {s.kernel for captured in captures for s in captured.specialisations}
+    launched = {s.kernel.rpartition(".")[2] for captured in captures for s in captured.specialisations}
     return Survey(
         date=date,
         archs=tuple(seconds),

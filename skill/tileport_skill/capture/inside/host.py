@@ -1,4 +1,4 @@
-"""What an operator's host code does on the device around its launches: allocations, copies, casts, reads, other kernels.
+"""What an operator's host code does on the device around its launches: allocations, copies, casts, other kernels.
 
 A port's host must do the same. Only what the operator itself asks for is kept, told from the tests' own work by the
 stack; mere views are not, since the launch's own arguments show them.
@@ -88,8 +88,8 @@ class HostRecorder:
             outputs=tuple(map(described, outputs)),
             options=tuple(_options(func, args, kwargs)),
         )
-        storages = [frozenset(map(self._storage, tensors)) for tensors in (inputs, outputs)]
-        self._steps.append(_Step(operation, -1, *storages, {}))
+        taken, given = (frozenset(map(self._storage, tensors)) for tensors in (inputs, outputs))
+        self._steps.append(_Step(operation, -1, taken, given, {}))
 
     def finish(self) -> None:
         """The call has ended: says of each operation which launch of the call it feeds or follows."""

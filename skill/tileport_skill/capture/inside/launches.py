@@ -25,6 +25,7 @@ from cuda.tile.compilation import (
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import values
+from tileport_skill.capture.inside.code import code_digest
 from tileport_skill.capture.inside.host import HostRecorder
 
 
@@ -138,6 +139,7 @@ class Recorder:
             id="",
             kernel=function.__qualname__,
             module=function.__module__,
+            code=code_digest(function),
             parameters=tuple(map(_parameter, names, signature.parameters)),
             hints=_hints(kernel, self.arch),
             calling_convention=signature.calling_convention.code,

@@ -21,7 +21,7 @@ import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
-from tileport_skill.capture.inside import checks, device, lean, tensors, values
+from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
@@ -47,6 +47,7 @@ RECORDER.install()
 PORT = PortRecorder(Path(REQUEST["launches"]))
 PORT.install()
 TESTS: list[records.Test] = []
+TORCH: list[guard.TorchAsItWas] = []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -57,6 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if _wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
+    TORCH.append(guard.TorchAsItWas())
     gc.freeze()  # TileGym's tests collect garbage before each test, through every module that torch has loaded
 
 
@@ -79,7 +81,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     tensors.reads.clear()
     checks.stated.clear()
     values.forget_all()
-    with FakeTensorMode(allow_non_fake_inputs=True), values.Values(RECORDER.host.saw):  # type: ignore[no-untyped-call]
+    with FakeTensorMode(allow_non_fake_inputs=True), values.Values(RECORDER.host.saw):
+        yield
+    for kept in TORCH:
+        kept.restore()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    with guard.time_limit(REQUEST["test_seconds"]):
         yield
 
 
