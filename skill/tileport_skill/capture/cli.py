@@ -152,9 +152,12 @@ def _host(analysis: Analysis) -> Table:
     table = Table(*titles, title="host work around the launches", box=None)
     for variant in analysis.variants:
         for work in variant.host:
-            feeds = ", ".join(work.feeds) or ", ".join(f"reads {name}" for name in work.takes)
+            of = f"{variant.kernel}."
+            feeds = [name.removeprefix(of) for name in work.feeds]
+            feeds = feeds or [f"reads {name.removeprefix(of)}" for name in work.takes]
             launches = f"{work.launches} of {variant.launches}"
-            cells = (variant.kernel, work.place, work.operation, work.types[0], feeds, launches, work.where)
+            line = work.where.rpartition("/")[2]
+            cells = (variant.kernel, work.place, work.operation, work.types[0], ", ".join(feeds), launches, line)
             table.add_row(*map(escape, cells))
     return table
 

@@ -33,7 +33,7 @@ class HostWork:
 
 
 def host_work(captures: Sequence[Capture]) -> tuple[HostWork, ...]:
-    """Of captures with one kernel in them, in the order in which the host first does it."""
+    """Of captures with one kernel in them; in the order in which the host first does it."""
     seen: dict[tuple[str, str, str], list[HostOperation]] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
     for captured in captures:

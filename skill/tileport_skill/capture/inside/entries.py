@@ -24,6 +24,8 @@ def entry_of(frames: Sequence[Any], package: str) -> records.Entry | None:
         if "cutile" not in PurePath(code.co_filename.removeprefix(package)).parts or code.co_name.startswith("<"):
             continue
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if not names:  # a wrapper around the implementation
+            continue
         values = {name: frame.f_locals[name] for name in names if name in frame.f_locals}
         return records.Entry(function=code.co_qualname, features=tuple(_features(values)))
     return None
