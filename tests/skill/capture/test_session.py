@@ -103,6 +103,10 @@ def test_skips_are_kept_with_their_reason(tests: dict[str, Test]) -> None:
         ("missing", "failed", 0, "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"),
         ("refused", "passed", 1, ""),
         ("nothing", "passed", 0, ""),
+        ("four bits", "passed", 1, ""),
+        ("namesakes", "passed", 2, ""),
+        ("host memory", "failed", 0, "MemoryError"),
+        ("hang", "failed", 0, "TestTimedOut: ended after 5 s"),
     ],
 )
 def test_what_an_operator_does_wrong_harms_no_other_test(
@@ -118,12 +122,23 @@ def test_a_test_that_patches_torch_is_captured(tests: dict[str, Test]) -> None:
 
 
 def test_a_kernel_the_compiler_refuses_says_why_and_harms_no_other(captured: Capture) -> None:
-    refused = [s for s in captured.specialisations if s.refused is not None]
-    assert [s.kernel for s in refused] == ["_double_product_kernel"]
-    assert "float64" in (refused[0].refused or "")
+    refused = {s.kernel: s.refused for s in captured.specialisations if s.refused is not None}
+    assert refused.keys() == {"_double_product_kernel", "_four_bit_kernel"}
+    assert "float64" in refused["_double_product_kernel"]
+    assert "float4_e2m1fn" in refused["_four_bit_kernel"]
 
 
-def test_a_test_that_hangs_is_ended_and_said_so(run: Run) -> None:
+def test_two_kernels_of_one_name_stay_two(captured: Capture) -> None:
+    namesakes = [s for s in captured.specialisations if s.kernel.endswith("_namesake_kernel")]
+    assert len({s.ir for s in namesakes}) == len({s.key for s in namesakes}) == 2
+
+
+def test_a_test_that_patches_torch_for_good_does_not_reach_the_next(tests: dict[str, Test]) -> None:
+    after = tests["test_after_torch_was_patched"]
+    assert (after.status, after.launches, after.reason) == ("passed", 1, None)
+
+
+def test_a_session_that_does_not_end_is_ended_and_said_so(run: Run) -> None:
     with pytest.raises(RequestError, match="ended after 15 s"):
         run("hang", seconds=15.0)
 
