@@ -131,7 +131,9 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         "DISABLE_FALLBACK": "1",
     }
     environment |= {
-        name: os.environ[name] for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ
+        name: os.environ[name]
+        for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
+        if name in os.environ
     }
     if not session.tuning:
         environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"

@@ -15,7 +15,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.capture.cache import cache_folder
-from tileport_skill.capture.session import capture
+from tileport_skill.capture.profiles import profile_of
+from tileport_skill.capture.records import Capture
+from tileport_skill.capture.session import capture, read_capture
 from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.program import Emitter, build_emitter
 from tileport_skill.emit.requests import Asked, requests_for
@@ -23,14 +25,18 @@ from tileport_skill.emit.rules import explained
 from tileport_skill.emit.rust import MINIMUM, ensure_rust
 from tileport_skill.emit.tools import cuda_folder
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
+Name = Annotated[str, typer.Argument(help="The operator whose port it is, as TileGym dispatches it: rms_norm.")]
 Kernel = Annotated[Path | None, typer.Option("--kernel", help="A kernel.rs elsewhere than in the checkout.")]
 Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the bytecode goes.")]
+Captured = Annotated[
+    Path | None, typer.Option("--captured", help="What `capture --out` wrote: then the tests do not run again.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 ARCHS = ["sm_90"]
 FAILED = 10
@@ -50,12 +56,13 @@ def built_emitter() -> Path:
 
 
 def emit_command(
-    operator: str,
+    operator: Name,
     repo: Repo = Path(),
     arch: Archs = ARCHS,
     kernel: Kernel = None,
     emitter: Program = None,
     out: Out = Path("emitted"),
+    captured: Captured = None,
     as_json: Json = False,
 ) -> None:
     """Emit a port's Tile IR for every captured launch, without a build. Exit status 10 if something fails."""
@@ -63,27 +70,40 @@ def emit_command(
     found = find_operator(read_operators(checkout), operator)
     source = kernel or checkout.root / port_files(checkout, found).kernel
     if not source.is_file():
-        raise RequestError(f"{source} does not exist.")
+        raise RequestError(f"{source} does not exist. {operator} has no port here; name a kernel.rs with --kernel.")
     program = Emitter(emitter or built_emitter())
     modules = program.describe(source)
     if isinstance(modules, Problem):
         raise RequestError(f"{source}: {explained(modules)}")
     out.mkdir(parents=True, exist_ok=True)
     lines: list[dict[str, str]] = []
-    for captured in capture(checkout, [found], arch, out / "capture"):
-        asked = requests_for(captured, modules)
+    for one_arch in _captures(checkout, found, arch, out, captured):
+        asked = requests_for(one_arch, modules)
         started = time.monotonic()
         answers = iter(program.emit(source, [one.request for one in asked if one.request is not None]))
         for one in asked:
             answer = next(answers) if one.request is not None else None
-            path = out / f"{captured.arch}-{one.launch.specialisation}-{len(lines)}.tileirbc"
+            path = out / f"{one_arch.arch}-{one.launch.specialisation}-{len(lines)}.tileirbc"
             if answer is not None and answer.bytecode is not None:
                 path.write_bytes(answer.bytecode)
             problem = answer.problem if answer is not None else Problem(kind="request", message=one.reason)
-            lines.append(_line(captured.arch, one, path, problem))
-        print(f"{captured.arch}: {time.monotonic() - started:.1f} s for {len(asked)} kernels", file=sys.stderr)
+            lines.append(_line(one_arch.arch, one, path, problem))
+        seconds = time.monotonic() - started
+        print(f"{one_arch.arch}: {seconds:.1f} s for {len(asked)} kernels", file=sys.stderr)
     print(json.dumps(lines, indent=1)) if as_json else _print(lines)
     raise typer.Exit(FAILED if any(line["problem"] for line in lines) else 0)
+
+
+def _captures(
+    checkout: Checkout, operator: Operator, archs: list[str], out: Path, captured: Path | None
+) -> tuple[Capture, ...]:
+    if captured is None:
+        return capture(checkout, [operator], archs, out / "capture")
+    paths = [captured / operator.name / profile_of(arch).arch / "capture.json" for arch in archs]
+    for path in paths:
+        if not path.is_file():
+            raise RequestError(f"{path} does not exist. Capture with `--out {captured}` first.")
+    return tuple(map(read_capture, paths))
 
 
 def _line(arch: str, one: Asked, path: Path, problem: Problem | None) -> dict[str, str]:
