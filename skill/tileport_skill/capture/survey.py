@@ -84,7 +84,15 @@ class Survey:
     __pydantic_config__: ClassVar = FORBID
 
 
-def survey(checkout: Checkout, archs: Sequence[str], out: Path, date: str, limits: Limits | None = None) -> Survey:
+def survey(
+    checkout: Checkout,
+    archs: Sequence[str],
+    out: Path,
+    date: str,
+    *,
+    limits: Limits | None = None,
+    workers: int = WORKERS,
+) -> Survey:
     """Runs every test file of `checkout` (our cases for a wheel) and sums up; captures lie under `out`."""
     groups = _groups(checkout)
     if not groups:
@@ -94,7 +102,7 @@ def survey(checkout: Checkout, archs: Sequence[str], out: Path, date: str, limit
     for profile in [profile_of(arch) for arch in archs]:
         started = time.monotonic()
         one = functools.partial(_captured, checkout, profile.arch, limits)
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             captures += pool.map(one, [out / str(number) for number in range(len(groups))], groups)
         seconds[profile.arch] = round(time.monotonic() - started, 1)
     return summed(checkout, captures, seconds, date)

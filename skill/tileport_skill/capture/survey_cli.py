@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.child import Limits
 from tileport_skill.capture.cli import Archs, Repo
-from tileport_skill.capture.survey import FileRow, Listed, Survey, survey
+from tileport_skill.capture.survey import WORKERS, FileRow, Listed, Survey, survey
 from tileport_skill.tilegym.operators import open_checkout
 
 BOTH = ["sm_90", "sm_100"]
@@ -23,15 +24,20 @@ Keep = Annotated[
 ]
 Seconds = Annotated[float, typer.Option("--seconds", help="What one child with a quarter of the tests may take.")]
 
+Jobs = Annotated[int, typer.Option("--jobs", help="Children at a time; each takes about 1 GiB.")]
+
 
 def add_commands(app: typer.Typer) -> None:
     app.command("survey")(survey_command)
 
 
-def survey_command(repo: Repo = Path(), arch: Archs = BOTH, keep: Keep = None, seconds: Seconds = 1800.0) -> None:
+def survey_command(
+    repo: Repo = Path(), arch: Archs = BOTH, keep: Keep = None, seconds: Seconds = 1800.0, jobs: Jobs = WORKERS
+) -> None:
     """Run every test file of a checkout, its suites' too, without a GPU; print what ran, what did not and why."""
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    found = survey(open_checkout(repo), arch, cache_folder("captures", "survey"), date, Limits(seconds=seconds))
+    out = cache_folder("captures", "survey")
+    found = survey(open_checkout(repo), arch, out, date, limits=Limits(seconds=seconds), workers=jobs)
     text = markdown(found)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -45,7 +51,7 @@ def markdown(found: Survey) -> str:
     """The same as a page for people."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(found.versions.items()))
     times = ", ".join(f"{arch} {seconds:.0f} s" for arch, seconds in found.seconds.items())
-    lines = [f"# Capture of {found.date}", "", f"Made with {versions}. Two processes at a time: {times}.", ""]
+    lines = [f"# Capture of {found.date}", "", f"Made with {versions}. In {times}.", ""]
     lines += _table("Together", _totals(found))
     lines += _table("Test files", found.files)
     lines += _listed("Not captured", found.failed)
@@ -59,7 +65,7 @@ def markdown(found: Survey) -> str:
 
 def _totals(found: Survey) -> tuple[FileRow, ...]:
     """One row for each part of the tests and architecture."""
-    names = [field for field in FileRow.__dataclass_fields__ if field not in ("file", "arch")]
+    names = [field.name for field in dataclasses.fields(FileRow) if field.name not in ("file", "arch")]
     sums: dict[tuple[str, str], Counter[str]] = {}
     for row in found.files:
         part = "/".join(row.file.split("/")[: 3 if "suites" in row.file else 2])
@@ -71,7 +77,7 @@ def _totals(found: Survey) -> tuple[FileRow, ...]:
 
 
 def _table(title: str, rows: tuple[FileRow, ...]) -> list[str]:
-    names = list(FileRow.__dataclass_fields__)
+    names = [field.name for field in dataclasses.fields(FileRow)]
     body = ["| " + " | ".join(str(getattr(row, name)) for name in names) + " |" for row in rows]
     return [f"## {title}", "", "| " + " | ".join(names) + " |", "|" + " --- |" * len(names), *body, ""]
 
@@ -82,4 +88,4 @@ def _listed(title: str, entries: tuple[Listed, ...]) -> list[str]:
         where = f", `{entry.where}`" if entry.where else ""
         reason = entry.reason.replace("\n", " ")[:240]
         lines.append(f"- {entry.what} ({', '.join(entry.archs)}){where}: {reason}")
-    return [*lines, "" if entries else "None.", ""] if entries else [*lines, "None.", ""]
+    return [*lines, *([] if entries else ["None."]), ""]

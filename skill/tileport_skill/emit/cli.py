@@ -6,18 +6,19 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.profiles import profile_of
 from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture, read_capture
+from tileport_skill.emit.bindings import OURS, read_bindings
 from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.program import Emitter, build_emitter
 from tileport_skill.emit.requests import Asked, requests_for
@@ -36,6 +37,9 @@ Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter pro
 Out = Annotated[Path, typer.Option("--out", help="Where the bytecode goes.")]
 Captured = Annotated[
     Path | None, typer.Option("--captured", help="What `capture --out` wrote: then the tests do not run again.")
+]
+Bound = Annotated[
+    Path | None, typer.Option("--binding", help="A table of what a launcher passes; see emit/tilegym_ports.toml.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 ARCHS = ["sm_90"]
@@ -63,6 +67,7 @@ def emit_command(
     emitter: Program = None,
     out: Out = Path("emitted"),
     captured: Captured = None,
+    binding: Bound = None,
     as_json: Json = False,
 ) -> None:
     """Emit a port's Tile IR for every captured launch, without a build. Exit status 10 if something fails."""
@@ -71,6 +76,7 @@ def emit_command(
     source = kernel or checkout.root / port_files(checkout, found).kernel
     if not source.is_file():
         raise RequestError(f"{source} does not exist. {operator} has no port here; name a kernel.rs with --kernel.")
+    bindings = (*(read_bindings(binding) if binding else ()), *read_bindings(OURS))
     program = Emitter(emitter or built_emitter())
     modules = program.describe(source)
     if isinstance(modules, Problem):
@@ -78,7 +84,7 @@ def emit_command(
     out.mkdir(parents=True, exist_ok=True)
     lines: list[dict[str, str]] = []
     for one_arch in _captures(checkout, found, arch, out, captured):
-        asked = requests_for(one_arch, modules)
+        asked = requests_for(one_arch, modules, bindings)
         started = time.monotonic()
         answers = iter(program.emit(source, [one.request for one in asked if one.request is not None]))
         for one in asked:
@@ -119,8 +125,13 @@ def _line(arch: str, one: Asked, path: Path, problem: Problem | None) -> dict[st
 
 
 def _print(lines: list[dict[str, str]]) -> None:
-    table = Table("arch", "kernel", "entry", "generics", "result", box=None)
-    for line in lines:
-        result = escape(line["problem"] or line["file"])  # a message may hold brackets, which are mark-up to rich
-        table.add_row(line["arch"], line["kernel"], line["entry"], line["generics"], result)
+    """One row for each kernel; each problem once, with how many kernels have it. `--json` has every line."""
+    asked = Counter((line["arch"], line["kernel"], line["entry"]) for line in lines)
+    emitted = Counter((line["arch"], line["kernel"], line["entry"]) for line in lines if not line["problem"])
+    table = Table("arch", "kernel", "entry", "asked", "emitted", box=None)
+    for key, count in asked.items():
+        table.add_row(*key, str(count), str(emitted[key]))
     Console(width=None if sys.stdout.isatty() else 180).print(table)
+    problems = Counter((line["arch"], line["kernel"], line["problem"]) for line in lines if line["problem"])
+    for (arch, kernel, problem), count in problems.items():
+        print(f"not emitted: {count} of {kernel} ({arch}): {problem}")

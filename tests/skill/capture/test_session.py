@@ -125,6 +125,8 @@ def test_a_kernel_the_compiler_refuses_says_why_and_harms_no_other(captured: Cap
     refused = {s.kernel: s.refused for s in captured.specialisations if s.refused is not None}
     assert refused.keys() == {"_double_product_kernel", "_four_bit_kernel"}
     assert "float64" in refused["_double_product_kernel"]
+    assert "(hostile.py:22)" in refused["_double_product_kernel"]
+    assert "\n" not in refused["_double_product_kernel"]
     assert "float4_e2m1fn" in refused["_four_bit_kernel"]
 
 

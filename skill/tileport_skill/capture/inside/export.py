@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import multiprocessing
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ BYTECODE_VERSION = "13.3"
 INEXPRESSIBLE_HINTS = ("num_worker_warps",)
 """Hints that cuTile Rust 0.2.0 has no word for (its compiler accepts occupancy, num_cta_in_cga, max_divisibility)."""
 WORKERS = 2
+LONGEST = 400
 WORTH_A_PROCESS = 24
 """Kernels below which a second process costs more than it saves."""
 
@@ -102,7 +104,7 @@ class Exporter:
                 bytecode_version=parse_bytecode_version(BYTECODE_VERSION),
             )
         except Exception as refused:
-            return f"{type(refused).__name__}: {refused}"[:600]
+            return said(refused)
         bytecode = bytes(done.bytecode)
         name = hashlib.sha256(bytecode).hexdigest()
         _store(self._folder / f"{name}.tileirbc", bytecode)
@@ -115,6 +117,15 @@ _forked: dict[str, Any] = {}
 
 def _compiled_in_fork(number: int) -> Answer:
     return _forked["exporter"]._compiled(_forked["jobs"][number])  # type: ignore[no-any-return]
+
+
+def said(refused: Exception) -> str:
+    """One line, `TileTypeError: ... (softmax.py:22)`: the compiler's own text goes on with the source and its path."""
+    text = str(refused)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    place = re.search(r'"[^"\n]*?([^"/\n]+)", line (\d+)', text)
+    where = f" ({place[1]}:{place[2]})" if place else ""
+    return f"{type(refused).__name__}: {first[:LONGEST]}{where}"
 
 
 def _answered(record: records.Specialisation, answer: Answer) -> records.Specialisation:
