@@ -34,7 +34,12 @@ Names = Annotated[
 ]
 Name = Annotated[str, typer.Argument(help="A name as TileGym dispatches it: rms_norm, or liger.softmax of a suite.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")]
-Dump = Annotated[Path | None, typer.Option("--triton-dump", help="A folder of Tile IR that Triton's backend dumped.")]
+Dump = Annotated[
+    Path | None,
+    typer.Option(
+        "--triton-dump", help="A folder of Tile IR bytecode kept from Triton's backend; tried on no real one yet."
+    ),
+]
 Every = Annotated[
     bool, typer.Option("--all", help="Every operator of the checkout, and of its suites where they have tests.")
 ]
