@@ -1,9 +1,9 @@
 """References made by Triton's Tile IR backend, taken from a folder somebody dumped them to. Never required.
 
-UNPROVED: no Triton with that backend was at hand; the reader is tested on bytecode of cuTile's. What its source
-(triton-lang/Triton-to-tile-IR, 50ec1da) says: `TRITON_KERNEL_DUMP=1` writes `.tileIR` files, MLIR as text, which nothing
-here reads; the bytecode is a temporary file handed to `$TRITON_TILEIRAS_PATH/tileiras` and removed afterwards. So a
-script in that folder, named `tileiras`, has to keep its input: the argument before `-o`.
+UNPROVED: no Triton with that backend was at hand; the reader is tested on bytecode of cuTile's. What its source says
+(triton-lang/Triton-to-tile-IR, 50ec1da): `TRITON_KERNEL_DUMP=1` writes `.tileIR` files, MLIR as text, which nothing
+here reads; the bytecode is a temporary file, handed to `$TRITON_TILEIRAS_PATH/tileiras` and then removed. So a script
+in that folder, named `tileiras`, has to keep its input: the argument before `-o`.
 """
 
 from __future__ import annotations

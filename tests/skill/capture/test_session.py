@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -169,3 +174,42 @@ def test_the_device_is_the_named_one_and_captures_repeat_under_any_hash_seed(
     assert (made[0].arch, made[0].profile) == ("sm_100", "b200")
     assert all(s.ir is not None for s in made[0].specialisations)
     assert made[0] == made[1] == made[2]
+
+
+def test_a_child_does_not_outlive_its_parent(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(CHECKOUT, tmp_path / "repository"))
+    command = [sys.executable, "-m", "tileport_skill", "capture", "hang", "--repo", str(root), "--out", str(tmp_path)]
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running = f"--rootdir={root}"
+    try:
+        assert _within(90, lambda: "test_hang" in _commands(running) and _is_running_its_test(running))
+    finally:
+        parent.kill()
+        parent.wait()
+    assert _within(20, lambda: not _commands(running))
+
+
+def _within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
+def _processes(word: str) -> dict[Path, str]:
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            text = path.read_text().replace("\0", " ")
+            if word in text:
+                found[path.parent] = text
+    return found
+
+
+def _commands(word: str) -> str:
+    return " ".join(_processes(word).values())
+
+
+def _is_running_its_test(word: str) -> bool:
+    """The plugin is loaded: torch's libraries are mapped."""
+    return any("libtorch" in (process / "maps").read_text() for process in _processes(word))

@@ -15,6 +15,7 @@ from cuda.tile._compile import compile_tile, parse_bytecode_version
 from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature
 
 from tileport_skill.capture import records
+from tileport_skill.capture.inside.guard import die_with_parent
 from tileport_skill.capture.inside.launches import Compilable
 from tileport_skill.emit.launcher import tensor_facts
 
@@ -88,7 +89,7 @@ class Exporter:
             answers = list(map(self._compiled, jobs))
         else:
             _forked.update(exporter=self, jobs=jobs)
-            with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
+            with multiprocessing.get_context("fork").Pool(WORKERS, initializer=die_with_parent) as pool:
                 answers = pool.map(_compiled_in_fork, range(len(jobs)), chunksize=4)
         self._answers = dict(zip(self._jobs, answers, strict=True))
 
