@@ -152,6 +152,7 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "package": str((session.checkout.root / session.checkout.package).resolve()),
         "ir": str(cache_folder("ir")),
         "launches": str(scratch / "launches"),
+        "parent": os.getpid(),
         "test_seconds": session.limits.test_seconds,
         "answer": str(session.answer.resolve()),
     }

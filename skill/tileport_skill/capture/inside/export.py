@@ -89,7 +89,9 @@ class Exporter:
             answers = list(map(self._compiled, jobs))
         else:
             _forked.update(exporter=self, jobs=jobs)
-            with multiprocessing.get_context("fork").Pool(WORKERS, initializer=die_with_parent) as pool:
+            with multiprocessing.get_context("fork").Pool(
+                WORKERS, initializer=die_with_parent, initargs=(os.getpid(),)
+            ) as pool:
                 answers = pool.map(_compiled_in_fork, range(len(jobs)), chunksize=4)
         self._answers = dict(zip(self._jobs, answers, strict=True))
 

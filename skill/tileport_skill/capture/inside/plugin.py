@@ -38,7 +38,7 @@ PROFILE = profile_of(REQUEST["arch"])
 BACKEND = REQUEST["backend"]
 STARTED = time.monotonic()
 
-guard.die_with_parent()
+guard.die_with_parent(REQUEST["parent"])
 lean.install((REQUEST["root"], REQUEST["package"]))
 device.install(PROFILE)
 tensors.install(REQUEST["package"], REQUEST["root"])
