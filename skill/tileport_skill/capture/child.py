@@ -55,6 +55,8 @@ class Session:
     """The port's built library; with it the tests run on the port, without it on the reference."""
     tuning: bool = True
     """Whether host code tunes: without, each call launches once, with the hints it has untuned."""
+    for_ports: bool = True
+    """Whether each launch also gets its kernel as compiled under what a port's launcher assumes of its arguments."""
     files: tuple[str, ...] = ()
     """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
 
@@ -152,6 +154,7 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "package": str((session.checkout.root / session.checkout.package).resolve()),
         "ir": str(cache_folder("ir")),
         "launches": str(scratch / "launches"),
+        "for_ports": session.for_ports,
         "parent": os.getpid(),
         "test_seconds": session.limits.test_seconds,
         "answer": str(session.answer.resolve()),

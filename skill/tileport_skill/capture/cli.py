@@ -108,7 +108,7 @@ def _captured(
     checkout: Checkout, operator: Operator, archs: list[str], out: Path | None, triton_dump: Path | None = None
 ) -> tuple[Analysis, tuple[Capture, ...]]:
     folder = (out or cache_folder("captures")) / operator.name
-    captures = capture(checkout, [operator], archs, folder)
+    captures = capture(checkout, [operator], archs, folder, for_ports=False)
     analysis = analyse(checkout, operator, captures, read_dump(triton_dump) if triton_dump else ())
     adapter = TypeAdapter(Analysis)
     (folder / "analysis.json").write_bytes(adapter.dump_json(analysis, indent=1) + b"\n")

@@ -109,7 +109,7 @@ def survey(
 
 
 def _captured(checkout: Checkout, arch: str, limits: Limits | None, out: Path, files: tuple[str, ...]) -> Capture:
-    (only,) = capture(checkout, (), [arch], out, limits=limits, files=files)
+    (only,) = capture(checkout, (), [arch], out, limits=limits, for_ports=False, files=files)
     return only
 
 

@@ -104,7 +104,7 @@ def _captures(
     checkout: Checkout, operator: Operator, archs: list[str], out: Path, captured: Path | None
 ) -> tuple[Capture, ...]:
     if captured is None:
-        return capture(checkout, [operator], archs, out / "capture")
+        return capture(checkout, [operator], archs, out / "capture", for_ports=False)
     paths = [captured / operator.name / profile_of(arch).arch / "capture.json" for arch in archs]
     for path in paths:
         if not path.is_file():

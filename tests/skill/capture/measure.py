@@ -92,7 +92,7 @@ def measures(checkout: Checkout, folder: Path) -> dict[str, str]:
     alone = []
     for operator in operators[:: max(1, len(operators) // ALONE)]:
         begun = time.monotonic()
-        capture(checkout, [operator], ["sm_90"], folder / operator.name)
+        capture(checkout, [operator], ["sm_90"], folder / operator.name, for_ports=False)
         alone.append(time.monotonic() - begun)
     total: Counter[str] = Counter()
     for row in whole.files:

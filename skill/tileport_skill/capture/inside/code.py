@@ -19,13 +19,14 @@ def _told(value: Any, depth: int) -> object:
         return "..."
     if isinstance(value, CodeType):
         return (value.co_code.hex(), value.co_names, [_told(constant, depth + 1) for constant in value.co_consts])
-    if isinstance(value, (bool, int, float, str, bytes, type(None))):
-        return repr(value)
+    if isinstance(value, (frozenset, set)):
+        return sorted(map(repr, value))
     if isinstance(value, (tuple, list)):
         return [_told(item, depth + 1) for item in value]
     code = getattr(value, "__code__", None)
     if code is None:
-        return f"{type(value).__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+        text = repr(value)
+        return f"{type(value).__module__}.{type(value).__qualname__}" if " at 0x" in text else text
     cells = [_cell(cell, depth) for cell in value.__closure__ or ()]
     return (_told(code, depth + 1), _told(value.__defaults__, depth + 1), cells)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuda.tile._compile import compile_tile, parse_bytecode_version
+from cuda.tile._compile import _get_bytecode, _IrKeeper, parse_bytecode_version
+from cuda.tile._passes.ast2hir import HirMode, get_function_hir
 from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature
 
 from tileport_skill.capture import records
@@ -32,12 +33,13 @@ Answer = records.Bytecode | str
 """The bytecode, or why cuTile's compiler refused the kernel."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class _Job:
-    """One kernel to compile; several launches may want the same one."""
+    """One kernel under one signature, and every set of hints it is wanted with: these change the last step alone."""
 
     kernel: Any
     signature: KernelSignature
+    options: dict[str, Any]
 
 
 class Exporter:
@@ -46,28 +48,29 @@ class Exporter:
     def __init__(self, arch: str, symbol: str, folder: Path) -> None:
         self._arch, self._symbol, self._folder = arch, symbol, folder
         self._jobs: dict[object, _Job] = {}
-        self._answers: dict[object, Answer] = {}
+        self._answers: dict[tuple[object, str], Answer] = {}
 
     def exported(
-        self, found: Iterable[Compilable], launches: Sequence[records.Launch]
+        self, found: Iterable[Compilable], launches: Sequence[records.Launch], *, for_ports: bool
     ) -> tuple[tuple[records.Specialisation, ...], tuple[records.Launch, ...]]:
-        """Both with the names of their bytecode, which then lies in the folder as `<sha256>.tileirbc`."""
+        """Both with the names of their bytecode, which then lies in the folder as `<sha256>.tileirbc`.
+
+        With `for_ports`, each launch also gets its kernel as compiled under what a port's launcher assumes.
+        """
         by_id = {one.record.id: one for one in found}
         own = {name: self._ask(one, one.kernel, one.signature) for name, one in by_id.items()}
-        ports = [self._ask_for_port(by_id[launch.specialisation], launch.arguments) for launch in launches]
+        ports = [self._ask_for_port(by_id[launch.specialisation], launch.arguments) for launch in launches if for_ports]
         self._compile()
-        return (
-            tuple(_answered(by_id[name].record, self._answers[key]) for name, key in own.items()),
-            tuple(map(self._for_port, launches, ports)),
-        )
+        specialisations = tuple(_answered(by_id[name].record, self._answers[key]) for name, key in own.items())
+        return specialisations, tuple(map(self._for_port, launches, ports)) if for_ports else tuple(launches)
 
-    def _ask(self, found: Compilable, kernel: Any, signature: KernelSignature) -> object:
-        facts = tuple(map(repr, signature.parameters))
-        key = (found.record.id, signature.calling_convention.code, facts, kernel is found.kernel)
-        self._jobs.setdefault(key, _Job(kernel, signature))
-        return key
+    def _ask(self, found: Compilable, kernel: Any, signature: KernelSignature) -> tuple[object, str]:
+        key = (id(found.kernel._pyfunc), signature.calling_convention.code, tuple(map(repr, signature.parameters)))
+        options = kernel._compiler_options
+        self._jobs.setdefault(key, _Job(kernel, signature, {})).options[repr(options)] = options
+        return key, repr(options)
 
-    def _ask_for_port(self, found: Compilable, arguments: tuple[records.Argument, ...]) -> object:
+    def _ask_for_port(self, found: Compilable, arguments: tuple[records.Argument, ...]) -> tuple[object, str]:
         """The same kernel compiled under what a port's launcher assumes of the same arguments.
 
         Those facts are as true as cuTile's own and differ from them: more powers of two, no constant sizes, fewer
@@ -78,7 +81,7 @@ class Exporter:
         wordless = [name for name in INEXPRESSIBLE_HINTS if getattr(found.record.hints, name) is not None]
         return self._ask(found, found.kernel.replace_hints(**dict.fromkeys(wordless)), signature)
 
-    def _for_port(self, launch: records.Launch, key: object) -> records.Launch:
+    def _for_port(self, launch: records.Launch, key: tuple[object, str]) -> records.Launch:
         answer = self._answers[key]  # refused under its own facts too, where the reason is recorded
         return dataclasses.replace(launch, port_ir=None if isinstance(answer, str) else answer)
 
@@ -93,22 +96,32 @@ class Exporter:
                 WORKERS, initializer=die_with_parent, initargs=(os.getpid(),)
             ) as pool:
                 answers = pool.map(_compiled_in_fork, range(len(jobs)), chunksize=4)
-        self._answers = dict(zip(self._jobs, answers, strict=True))
+        for key, found in zip(self._jobs, answers, strict=True):
+            self._answers |= {(key, options): answer for options, answer in found.items()}
 
-    def _compiled(self, job: _Job) -> Answer:
+    def _compiled(self, job: _Job) -> dict[str, Answer]:
+        """What cuTile's `compile_tile` does, with everything up to the hints done once for all of them."""
+        function = job.kernel._annotated_function
         try:
-            done = compile_tile(
-                job.kernel._annotated_function,
-                [KernelSignature(job.signature.parameters, job.signature.calling_convention, self._symbol)],
-                sm_arch=self._arch,
-                compiler_options=job.kernel._compiler_options,
-                return_bytecode=True,
-                return_cubin=False,
+            keeper = _IrKeeper(
+                ann_func=function,
+                func_hir=get_function_hir(function.pyfunc, mode=HirMode.ENTRY_POINT),
+                signatures=[KernelSignature(job.signature.parameters, job.signature.calling_convention, self._symbol)],
                 bytecode_version=parse_bytecode_version(BYTECODE_VERSION),
+                sm_arch=self._arch,
+                log_cutile_ir=False,
+                keep_all=True,
             )
+            keeper.get_final_ir(0)
+        except Exception as refused:
+            return dict.fromkeys(job.options, said(refused))
+        return {text: self._written(keeper, options) for text, options in job.options.items()}
+
+    def _written(self, keeper: Any, options: Any) -> Answer:
+        try:
+            bytecode = bytes(_get_bytecode(keeper, options, anonymize_debug_info=False).bytecode)
         except Exception as refused:
             return said(refused)
-        bytecode = bytes(done.bytecode)
         name = hashlib.sha256(bytecode).hexdigest()
         _store(self._folder / f"{name}.tileirbc", bytecode)
         return records.Bytecode(sha256=name, symbol=self._symbol)
@@ -118,7 +131,7 @@ _forked: dict[str, Any] = {}
 """What the forked processes find in their copy of this module: kernels cannot be sent through a pipe."""
 
 
-def _compiled_in_fork(number: int) -> Answer:
+def _compiled_in_fork(number: int) -> dict[str, Answer]:
     return _forked["exporter"]._compiled(_forked["jobs"][number])  # type: ignore[no-any-return]
 
 

@@ -149,7 +149,9 @@ def _capture() -> records.Capture:
     RECORDER.host.finish()
     exporter = Exporter(PROFILE.arch, REQUEST["symbol"], Path(REQUEST["ir"]))
     launches = [_with_host(number, launch) for number, launch in enumerate(RECORDER.launches)]
-    specialisations, launched = exporter.exported(RECORDER.compilable.values(), launches)
+    specialisations, launched = exporter.exported(
+        RECORDER.compilable.values(), launches, for_ports=REQUEST["for_ports"]
+    )
     return records.Capture(
         operators=tuple(REQUEST["operators"]),
         arch=PROFILE.arch,
