@@ -120,6 +120,8 @@ class Analysis:
     sequences: tuple[KernelSequence, ...]
     failures: tuple[str, ...]
     """Tests that could not be captured: test, line, reason."""
+    idle: tuple[str, ...]
+    """Tests that passed and launched nothing."""
     triton: tuple[Dumped, ...]
     """References of Triton's Tile IR backend, where a dump was given."""
     versions: dict[str, str]
@@ -159,6 +161,7 @@ def analyse(
         tolerances=_tolerances(captures),
         sequences=_sequences(captures),
         failures=tuple(failures),
+        idle=tuple(dict.fromkeys(t.id for c in captures for t in c.tests if t.status == "passed" and not t.launches)),
         triton=triton,
         versions={**(captures[0].versions if captures else {}), **versions_of(checkout)},
     )

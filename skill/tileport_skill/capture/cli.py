@@ -131,6 +131,13 @@ def _print_summary(done: list[tuple[Analysis, tuple[Capture, ...]]]) -> None:
     for analysis, _ in done:
         for line in analysis.failures:
             print(f"not captured: {line}")
+        for variant in analysis.variants:
+            for reason in variant.refused:
+                print(f"refused: {variant.kernel}: {reason}")
+        if analysis.idle:
+            print(f"{analysis.operator}: {len(analysis.idle)} tests launch nothing, {analysis.idle[0]} the first")
+        if analysis.unlaunched:
+            print(f"{analysis.operator}: launched by no test: {', '.join(analysis.unlaunched)}")
 
 
 def _variants(analysis: Analysis) -> Table:

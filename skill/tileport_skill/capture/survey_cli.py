@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,6 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 
-from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.child import Limits
 from tileport_skill.capture.cli import Archs, Repo
 from tileport_skill.capture.survey import WORKERS, FileRow, Listed, Survey, survey
@@ -36,8 +36,8 @@ def survey_command(
 ) -> None:
     """Run every test file of a checkout, its suites' too, without a GPU; print what ran, what did not and why."""
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    out = cache_folder("captures", "survey")
-    found = survey(open_checkout(repo), arch, out, date, limits=Limits(seconds=seconds), workers=jobs)
+    with tempfile.TemporaryDirectory(prefix="tileport-survey-") as folder:
+        found = survey(open_checkout(repo), arch, Path(folder), date, limits=Limits(seconds=seconds), workers=jobs)
     text = markdown(found)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
