@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def captured(run: Run) -> Capture:
-    return run("scale", "rows", "hostile", each=5.0)
+    return run("scale", "rows", "hostile", each=15.0)
 
 
 @pytest.fixture(scope="session")

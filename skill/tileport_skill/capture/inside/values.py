@@ -22,7 +22,7 @@ LARGEST = 1 << 16
 """Elements a tensor may have to be followed; offsets and lengths have far fewer."""
 EXACT = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 UNMADE = ("empty", "new_empty")
-"""Operations whose result holds no value yet; `empty_like` and `empty_strided` are among them by their beginning."""
+"""Operations whose result holds no value yet, `empty_like` among them: zeros stand for it until somebody writes."""
 
 
 class Values(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -104,13 +104,12 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
         for tensor in tensors[:1] if func._schema.is_mutable else ():
             forget(tensor)
         return None
-    if func.__name__.startswith(UNMADE):
-        return None
     on_cpu = tree_map_only(torch.Tensor, value_of, (args, kwargs))
     args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), on_cpu)
     try:
         with torch._C._DisableTorchDispatch():
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
+            return made.zero_() if func.__name__.startswith(UNMADE) else made
     except Exception:  # no CPU kernel for it: then its values are unknown
         return None
 

@@ -10,6 +10,15 @@ def test_op():
     assert out.shape == (5,)
 
 
+def test_values_filled_in_one_by_one():
+    lengths = torch.empty((3,), device="cuda", dtype=torch.int32)
+    for row in range(3):
+        lengths[row] = 2 * row + 1
+    x = torch.randn((8, 64), device="cuda")
+    x[lengths[1] :, :] = 0
+    assert tilegym.ops.sum_rows(x, lengths).shape == (5,)
+
+
 def test_values_of_floats_do_not_exist():
     lengths = torch.rand((3,), device="cuda") * 5
     tilegym.ops.sum_rows(torch.randn((8, 64), device="cuda"), lengths)
