@@ -21,6 +21,10 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 LARGEST = 1 << 16
 """Elements a tensor may have to be followed; offsets and lengths have far fewer."""
 EXACT = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+LARGEST_FLOAT = 4
+"""Elements a floating-point tensor may have to be followed: the ones that a backward pass begins with, a scale."""
+SHAPED = ("ones_like", "zeros_like", "full_like", "empty_like", "new_ones", "new_zeros", "new_full", "new_empty")
+"""Operations that take nothing but shape and type from their argument."""
 UNMADE = ("empty", "new_empty")
 """Operations whose result holds no value yet, `empty_like` among them: zeros stand for it until somebody writes."""
 
@@ -52,7 +56,7 @@ def _faked(func: Any, args: Any, kwargs: Any) -> Any:
         out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
         _attach(out, known)
         return out
-    if _small_integers(out):
+    if _worth_following(func, out):
         known = _computed(func, args, kwargs)
         if known is not None:
             _attach(out, known)
@@ -100,11 +104,12 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
     """What `func` gives on the values of its arguments, or `None` if one has none or it is not worth it."""
     leaves, _ = tree_flatten((args, kwargs))
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if any(value_of(tensor) is None for tensor in tensors):
+    shaped = func.__name__.startswith(SHAPED)
+    if not shaped and any(value_of(tensor) is None for tensor in tensors):
         for tensor in tensors[:1] if func._schema.is_mutable else ():
             forget(tensor)
         return None
-    on_cpu = tree_map_only(torch.Tensor, value_of, (args, kwargs))
+    on_cpu = tree_map_only(torch.Tensor, _like if shaped else value_of, (args, kwargs))
     args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), on_cpu)
     try:
         with torch._C._DisableTorchDispatch():
@@ -122,14 +127,25 @@ def _attach(out: Any, known: Any) -> None:
             tensor.tileport_value = value  # type: ignore[attr-defined]
 
 
-def _small_integers(out: Any) -> bool:
-    """Whether the result is worth following: computing a large one would cost what fake tensors save."""
+def _like(tensor: torch.Tensor) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch():
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+
+
+def _worth_following(func: Any, out: Any) -> bool:
+    """Computing a large one would cost what fake tensors save; random floats would differ from run to run."""
     tensors = [leaf for leaf in tree_flatten(out)[0] if isinstance(leaf, torch.Tensor)]
-    return bool(tensors) and all(tensor.dtype in EXACT and tensor.numel() <= LARGEST for tensor in tensors)
+    if torch.Tag.nondeterministic_seeded in func.tags and any(tensor.dtype not in EXACT for tensor in tensors):
+        return False
+    return bool(tensors) and all(map(_small, tensors))
+
+
+def _small(tensor: torch.Tensor) -> bool:
+    return tensor.numel() <= (LARGEST if tensor.dtype in EXACT else LARGEST_FLOAT)
 
 
 def _followed(value: torch.Tensor) -> bool:
-    return value.dtype in EXACT and value.numel() <= LARGEST and value.device.type == "cpu"
+    return _small(value) and value.device.type == "cpu"
 
 
 def _device(args: Any) -> torch.device:
