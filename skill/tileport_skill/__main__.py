@@ -8,6 +8,7 @@ import typer
 
 from tileport_skill import verify_cli
 from tileport_skill.capture import cli as capture_cli
+from tileport_skill.capture import survey_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tileir.cli import ir_app
@@ -18,6 +19,7 @@ REQUEST_ERROR, MACHINERY_ERROR = 12, 13
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 app.add_typer(ir_app, name="ir")
 capture_cli.add_commands(app)
+survey_cli.add_commands(app)
 emit_cli.add_commands(app)
 verify_cli.add_commands(app)
 bench_cli.add_commands(app)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tileport_skill.capture.grids import fit_grid
+from tileport_skill.capture.hostwork import HostWork, host_work
 from tileport_skill.capture.records import (
     FORBID,
     Array,
     Capture,
     Constant,
     Hints,
-    Launch,
+    KernelKey,
     Scalar,
     Specialisation,
 )
+from tileport_skill.capture.selectors import Selector, selectors_of
+from tileport_skill.capture.sources import kernel_sources, versions_of
 from tileport_skill.capture.triton import Dumped
 from tileport_skill.tilegym.operators import REFERENCE_BACKEND, Checkout, Operator
 
@@ -38,10 +43,12 @@ class ParameterUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningSpace:
-    """The hints the tuner tries on one architecture."""
+    """What the tuner tries on one architecture, over all shapes of the tests."""
 
     arch: str
     hints: tuple[Hints, ...]
+    configurations: tuple[str, ...]
+    """In the reference's own spelling: tile sizes are constants of the kernel, not hints."""
     __pydantic_config__: ClassVar = FORBID
 
 
@@ -51,6 +58,10 @@ class Variant:
 
     kernel: str
     module: str
+    code: str
+    """Tells it from another kernel of the same name and module."""
+    source_sha256: str | None
+    """Of the kernel's own text; `None` if its module is not in the checkout."""
     launches: int
     specialisations: int
     backward_only: bool
@@ -58,8 +69,14 @@ class Variant:
     grid: tuple[str | None, ...]
     """One expression per dimension that fits every launch, or `None`."""
     tuning: tuple[TuningSpace, ...]
-    selected_by: tuple[str, ...]
-    """The first tests that launch it: what they have in common selects it."""
+    selected_by: tuple[Selector, ...]
+    """Predicates learnt from the captured calls, one for each function that launches it."""
+    examples: tuple[str, ...]
+    """The first tests that launch it."""
+    reference_hints: tuple[Hints, ...]
+    """What the reference launches it with, untuned."""
+    host: tuple[HostWork, ...]
+    """What the host does around its launches, beside views."""
     refused: tuple[str, ...]
     ir: tuple[str, ...]
     """Hashes of its exported Tile IR, sorted."""
@@ -73,6 +90,15 @@ class Tolerance:
     relative: float | None
     absolute: float | None
     tests: int
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSequence:
+    """Kernels that one call of the operator launches, in order."""
+
+    kernels: tuple[str, ...]
+    calls: int
     __pydantic_config__: ClassVar = FORBID
 
 
@@ -91,12 +117,15 @@ class Analysis:
     unlaunched: tuple[str, ...]
     """Kernels of the reference that no test launches."""
     tolerances: tuple[Tolerance, ...]
+    sequences: tuple[KernelSequence, ...]
     failures: tuple[str, ...]
     """Tests that could not be captured: test, line, reason."""
+    idle: tuple[str, ...]
+    """Tests that passed and launched nothing."""
     triton: tuple[Dumped, ...]
     """References of Triton's Tile IR backend, where a dump was given."""
     versions: dict[str, str]
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     __pydantic_config__: ClassVar = FORBID
 
 
@@ -105,9 +134,10 @@ def analyse(
 ) -> Analysis:
     """The analysis of one operator from its captures, one for each architecture."""
     source = (checkout.root / operator.reference).read_bytes()
-    launches = [launch for captured in captures for launch in captured.launches]
-    variants = [_variant(kernel, captures) for kernel in dict.fromkeys(launch.kernel for launch in launches)]
-    launched = {variant.kernel for variant in variants}
+    sources = kernel_sources(checkout, {s.module for captured in captures for s in captured.specialisations})
+    keys = dict.fromkeys(s.key for captured in captures for s in captured.specialisations)
+    variants = [_variant(key, captures, sources) for key in keys]
+    launched = {variant.kernel.rpartition(".")[2] for variant in variants}
     failures = [
         f"{test.id} ({captured.arch}), {test.where or 'while it was collected'}: {test.reason}"
         for captured in captures
@@ -129,35 +159,51 @@ def analyse(
         variants=tuple(variants),
         unlaunched=tuple(kernel for kernel in operator.kernels if kernel not in launched),
         tolerances=_tolerances(captures),
+        sequences=_sequences(captures),
         failures=tuple(failures),
+        idle=tuple(dict.fromkeys(t.id for c in captures for t in c.tests if t.status == "passed" and not t.launches)),
         triton=triton,
-        versions=dict(captures[0].versions) if captures else {},
+        versions={**(captures[0].versions if captures else {}), **versions_of(checkout)},
     )
 
 
-def _variant(kernel: str, captures: Sequence[Capture]) -> Variant:
-    made = [(captured, launch) for captured in captures for launch in captured.launches if launch.kernel == kernel]
-    known = {(c.arch, s.id): s for c in captures for s in c.specialisations if s.kernel == kernel}
-    pairs = [(launch, known[captured.arch, launch.specialisation]) for captured, launch in made]
+def _only(captures: Sequence[Capture], key: KernelKey) -> list[Capture]:
+    """The captures with nothing but this kernel in them; the tables that numbers point into stay whole."""
+    found = []
+    for captured in captures:
+        own = {s.id for s in captured.specialisations if s.key == key}
+        specialisations = tuple(s for s in captured.specialisations if s.id in own)
+        launches = tuple(launch for launch in captured.launches if launch.specialisation in own)
+        found.append(dataclasses.replace(captured, specialisations=specialisations, launches=launches))
+    return found
+
+
+def _variant(key: KernelKey, captures: Sequence[Capture], sources: dict[tuple[str, str], str]) -> Variant:
+    own = _only(captures, key)
+    known = {(c.arch, s.id): s for c in own for s in c.specialisations}
+    pairs = [(launch, known[c.arch, launch.specialisation]) for c in own for launch in c.launches]
     irs = {s.ir.sha256 for s in known.values() if s.ir is not None}
     return Variant(
-        kernel=kernel,
-        module=pairs[0][1].module,
+        kernel=key.kernel,
+        module=key.module,
+        code=key.code,
+        source_sha256=sources.get((key.module, key.kernel.rpartition(".")[2])),
         launches=sum(launch.purpose == "launch" for launch, _ in pairs),
         specialisations=len(known),
         backward_only=all(launch.backward for launch, _ in pairs),
-        parameters=_parameters(list(known.values()), pairs),
+        parameters=_parameters(list(known.values())),
         grid=fit_grid(pairs),
-        tuning=tuple(_tuning(captured, kernel) for captured in captures),
-        selected_by=tuple(dict.fromkeys(launch.test for launch, _ in pairs))[:5],
+        tuning=tuple(map(_tuning, own)),
+        selected_by=selectors_of(key, captures),
+        examples=tuple(dict.fromkeys(launch.test for launch, _ in pairs))[:5],
+        reference_hints=tuple(dict.fromkeys(s.hints for launch, s in pairs if launch.purpose == "launch")),
+        host=host_work(own),
         refused=tuple(dict.fromkeys(s.refused for s in known.values() if s.refused is not None)),
         ir=tuple(sorted(irs)),
     )
 
 
-def _parameters(
-    specialisations: list[Specialisation], pairs: list[tuple[Launch, Specialisation]]
-) -> tuple[ParameterUse, ...]:
+def _parameters(specialisations: list[Specialisation]) -> tuple[ParameterUse, ...]:
     found = []
     for position, first in enumerate(specialisations[0].parameters):
         uses = [s.parameters[position] for s in specialisations if position < len(s.parameters)]
@@ -176,10 +222,25 @@ def _parameters(
     return tuple(found)
 
 
-def _tuning(captured: Capture, kernel: str) -> TuningSpace:
+def _tuning(captured: Capture) -> TuningSpace:
     known = {s.id: s for s in captured.specialisations}
-    tried = [one for one in captured.launches if one.kernel == kernel and one.purpose == "tune"]
-    return TuningSpace(arch=captured.arch, hints=tuple(dict.fromkeys(known[one.specialisation].hints for one in tried)))
+    tried = [one for one in captured.launches if one.purpose == "tune"]
+    return TuningSpace(
+        arch=captured.arch,
+        hints=tuple(dict.fromkeys(known[one.specialisation].hints for one in tried)),
+        configurations=tuple(dict.fromkeys(one.configuration for one in tried if one.configuration is not None)),
+    )
+
+
+def _sequences(captures: Sequence[Capture]) -> tuple[KernelSequence, ...]:
+    calls: dict[tuple[str, str, int], tuple[str, ...]] = {}
+    for captured in captures:
+        for launch in captured.launches:
+            if launch.purpose == "launch":
+                key = (captured.arch, launch.test, launch.call)
+                calls[key] = (*calls.get(key, ()), launch.kernel)
+    counts = Counter(calls.values())
+    return tuple(KernelSequence(kernels=kernels, calls=n) for kernels, n in counts.most_common())
 
 
 def _tolerances(captures: Sequence[Capture]) -> tuple[Tolerance, ...]:

@@ -34,7 +34,11 @@ class Limits:
     """What a child may take before it is ended."""
 
     seconds: float = 900.0
-    address_space: int = 64 << 30
+    """The whole session."""
+    test_seconds: float = 240.0
+    """One test."""
+    address_space: int = 24 << 30
+    """Torch alone maps some 4 GiB; fake tensors take none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,10 @@ class Session:
     """The port's built library; with it the tests run on the port, without it on the reference."""
     tuning: bool = True
     """Whether host code tunes: without, each call launches once, with the hints it has untuned."""
+    for_ports: bool = True
+    """Whether each launch also gets its kernel as compiled under what a port's launcher assumes of its arguments."""
+    files: tuple[str, ...] = ()
+    """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
 
 
 def run(session: Session) -> None:
@@ -62,7 +70,7 @@ def run(session: Session) -> None:
     session.answer.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
         scratch = Path(folder)
-        root, tests = tests_of(session.checkout, session.operators, scratch)
+        root, tests = tests_of(session, scratch)
         environment = _environment(session, root.resolve(), scratch)
         code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
     (session.answer.parent / "pytest.log").write_text(said, encoding="utf-8")
@@ -73,25 +81,31 @@ def run(session: Session) -> None:
         )
 
 
-def tests_of(checkout: Checkout, operators: Sequence[Operator], scratch: Path) -> tuple[Path, list[str]]:
+def tests_of(session: Session, scratch: Path) -> tuple[Path, list[str]]:
     """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
-    own = sorted({test for operator in operators for test in operator.tests})
-    if own:
-        return checkout.root, own
+    operators = session.operators
+    own = sorted(session.files or {test for operator in operators for test in operator.tests})
+    if own and (session.checkout.root / own[0]).is_file():
+        return session.checkout.root, own
     root = scratch / "cases"
     shutil.copytree(CASES, root, ignore=shutil.ignore_patterns("__pycache__"))
-    wanted = {f"test_{operator.name}.py" for operator in operators}
-    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("test_*.py") if path.name in wanted)
+    found = own or cases_of(operators)
     if not found:
         names = ", ".join(operator.name for operator in operators)
         raise RequestError(f"{names}: the checkout has no tests of it, and neither has tileport_skill/cases.")
     return root, found
 
 
+def cases_of(operators: Sequence[Operator]) -> list[str]:
+    """Our own cases of these operators, relative to the folder of cases."""
+    wanted = {f"test_{operator.name}.py" for operator in operators}
+    return sorted(path.relative_to(CASES).as_posix() for path in CASES.rglob("test_*.py") if path.name in wanted)
+
+
 def _command(limits: Limits, root: Path, tests: list[str]) -> list[str]:
     bounds = ["prlimit", f"--as={limits.address_space}", "--core=0"]
     pytest = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"]
-    pytest.append("--continue-on-collection-errors")
+    pytest += ["--continue-on-collection-errors", "--assert=plain"]  # rewritten tests would be slower and no better
     return [*bounds, *pytest, f"--rootdir={root.resolve()}", *tests]
 
 
@@ -110,6 +124,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         "USER": "capture",  # torch asks for a name, and in a container the user may have none
         "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
         "PYTHONWARNINGS": "ignore",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # what else is installed here shall not decide what is captured
         "LD_PRELOAD": stubs.preloaded(),
         "TILEPORT_CAPTURE": str(request),
         "TILEPORT_CAPABILITY": f"{profile.capability[0]}{profile.capability[1]}",
@@ -118,7 +133,9 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
         "DISABLE_FALLBACK": "1",
     }
     environment |= {
-        name: os.environ[name] for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ
+        name: os.environ[name]
+        for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
+        if name in os.environ
     }
     if not session.tuning:
         environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
@@ -137,6 +154,9 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "package": str((session.checkout.root / session.checkout.package).resolve()),
         "ir": str(cache_folder("ir")),
         "launches": str(scratch / "launches"),
+        "for_ports": session.for_ports,
+        "parent": os.getpid(),
+        "test_seconds": session.limits.test_seconds,
         "answer": str(session.answer.resolve()),
     }
 

@@ -1,4 +1,4 @@
-"""`tileport-skill capture` and `show`: run the tests without a GPU, write what they launch, print it for people."""
+"""`tileport-skill capture` and `show`: run tests without a GPU, write what they launch, print it for people."""
 
 from __future__ import annotations
 
@@ -21,13 +21,28 @@ from tileport_skill.capture.session import capture
 from tileport_skill.capture.triton import read_dump
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.suites import read_suites
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
-Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100, sm_120 or a device's name; may be repeated.")]
+Archs = Annotated[
+    list[str], typer.Option("--arch", help="sm_90, sm_100, sm_120, or h200, b200, rtx-pro-6000; may be repeated.")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Where results go; default: the cache.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names as TileGym dispatches them: rms_norm, or liger.softmax for one of a suite."),
+]
+Name = Annotated[str, typer.Argument(help="A name as TileGym dispatches it: rms_norm, or liger.softmax of a suite.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")]
-Dump = Annotated[Path | None, typer.Option("--triton-dump", help="A folder of Tile IR that Triton's backend dumped.")]
-Every = Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")]
+Dump = Annotated[
+    Path | None,
+    typer.Option(
+        "--triton-dump", help="A folder of Tile IR bytecode kept from Triton's backend; tried on no real one yet."
+    ),
+]
+Every = Annotated[
+    bool, typer.Option("--all", help="Every operator of the checkout, and of its suites where they have tests.")
+]
 ARCHS = ["sm_90"]
 
 
@@ -37,7 +52,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def capture_command(
-    operators: Annotated[list[str] | None, typer.Argument()] = None,
+    operators: Names = None,
     every: Every = False,
     repo: Repo = Path(),
     arch: Archs = ARCHS,
@@ -47,10 +62,13 @@ def capture_command(
 ) -> None:
     """Run operators' tests without a GPU; write capture.json per architecture and analysis.json per operator."""
     checkout = open_checkout(repo)
-    found = read_operators(checkout)
-    chosen = list(found) if every else [find_operator(found, name) for name in operators or ()]
+    suites = read_suites(checkout)
+    found = (*read_operators(checkout), *suites)
+    chosen = [find_operator(found, name) for name in operators or ()]
+    if every:
+        chosen = [operator for operator in found if operator.tests or operator not in suites]
     if not chosen:
-        raise RequestError("Name at least one operator, or give --all.")
+        raise RequestError("Name at least one operator, or give --all. `tileport ops` lists them.")
     done = []
     for operator in chosen:
         try:
@@ -66,13 +84,18 @@ def capture_command(
         _print_summary(done)
 
 
-def show_command(operator: str, repo: Repo = Path(), arch: Archs = ARCHS, out: Out = None) -> None:
+def show_command(operator: Name, repo: Repo = Path(), arch: Archs = ARCHS, out: Out = None) -> None:
     """Print the variants of one operator and what its tests launch."""
     checkout = open_checkout(repo)
-    found = find_operator(read_operators(checkout), operator)
+    found = find_operator((*read_operators(checkout), *read_suites(checkout)), operator)
     analysis, captures = _captured(checkout, found, arch, out)
     console = _console()
     console.print(_variants(analysis))
+    console.print(_selectors(analysis))
+    console.print(_host(analysis))
+    for sequence in analysis.sequences:
+        if len(sequence.kernels) > 1:
+            console.print(escape(f"{sequence.calls} calls launch {', then '.join(sequence.kernels)}"))
     for captured in captures:
         console.print(_launches(captured))
     for line in analysis.failures:
@@ -85,7 +108,7 @@ def _captured(
     checkout: Checkout, operator: Operator, archs: list[str], out: Path | None, triton_dump: Path | None = None
 ) -> tuple[Analysis, tuple[Capture, ...]]:
     folder = (out or cache_folder("captures")) / operator.name
-    captures = capture(checkout, [operator], archs, folder)
+    captures = capture(checkout, [operator], archs, folder, for_ports=False)
     analysis = analyse(checkout, operator, captures, read_dump(triton_dump) if triton_dump else ())
     adapter = TypeAdapter(Analysis)
     (folder / "analysis.json").write_bytes(adapter.dump_json(analysis, indent=1) + b"\n")
@@ -108,6 +131,13 @@ def _print_summary(done: list[tuple[Analysis, tuple[Capture, ...]]]) -> None:
     for analysis, _ in done:
         for line in analysis.failures:
             print(f"not captured: {line}")
+        for variant in analysis.variants:
+            for reason in variant.refused:
+                print(f"refused: {variant.kernel}: {reason}")
+        if analysis.idle:
+            print(f"{analysis.operator}: {len(analysis.idle)} tests launch nothing, {analysis.idle[0]} the first")
+        if analysis.unlaunched:
+            print(f"{analysis.operator}: launched by no test: {', '.join(analysis.unlaunched)}")
 
 
 def _variants(analysis: Analysis) -> Table:
@@ -117,6 +147,30 @@ def _variants(analysis: Analysis) -> Table:
         varying = ", ".join(p.name for p in variant.parameters if len(p.values) > 1)
         grid = ", ".join(word or "?" for word in variant.grid)
         table.add_row(variant.kernel, f"({grid})", arrays, varying, _hints(variant))
+    return table
+
+
+def _selectors(analysis: Analysis) -> Table:
+    table = Table("kernel", "is selected by", title="learnt from the captured calls, not read in the source", box=None)
+    for variant in analysis.variants:
+        for selector in variant.selected_by:
+            table.add_row(variant.kernel, escape(str(selector)))
+    return table
+
+
+def _host(analysis: Analysis) -> Table:
+    """What a port's host must do too; views are not in it."""
+    titles = ("kernel", "", "operation", "first seen as", "feeds", "launches", "line")
+    table = Table(*titles, title="host work around the launches", box=None)
+    for variant in analysis.variants:
+        for work in variant.host:
+            of = f"{variant.kernel}."
+            feeds = [name.removeprefix(of) for name in work.feeds]
+            feeds = feeds or [f"reads {name.removeprefix(of)}" for name in work.takes]
+            launches = f"{work.launches} of {variant.launches}"
+            line = work.where.rpartition("/")[2]
+            cells = (variant.kernel, work.place, work.operation, work.types[0], ", ".join(feeds), launches, line)
+            table.add_row(*map(escape, cells))
     return table
 
 

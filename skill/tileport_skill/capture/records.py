@@ -119,6 +119,15 @@ class Bytecode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelKey:
+    """What one kernel is, as against another of the same name."""
+
+    module: str
+    kernel: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Specialisation:
     """The compile-time half of a launch."""
 
@@ -127,12 +136,58 @@ class Specialisation:
     kernel: str
     """`_silu_and_mul_kernel_row_wise`."""
     module: str
+    code: str = ""
+    """Hash of its code and of what it closes over: a factory's kernels share name and module."""
     parameters: tuple[Parameter, ...]
     hints: Hints
     calling_convention: str
     ir: Bytecode | None
     refused: str | None = None
     """Why cuTile's compiler refused it, when it did."""
+    __pydantic_config__: ClassVar = FORBID
+
+    @property
+    def key(self) -> KernelKey:
+        return KernelKey(module=self.module, kernel=self.kernel, code=self.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTensor:
+    """A tensor that host code worked on."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: str
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOperation:
+    """One operation on device tensors that an operator's host code asked torch for; mere views are left out."""
+
+    operation: str
+    """`aten._to_copy`, as torch's dispatcher names it."""
+    where: str
+    """The line of the checkout that asked for it."""
+    inputs: tuple[HostTensor, ...]
+    outputs: tuple[HostTensor, ...]
+    options: tuple[str, ...]
+    """Its other arguments, `dtype=torch.float32`."""
+    feeds: tuple[str, ...] = ()
+    """Later launches of the same call that get its result or a view of it: `_kernel.parameter`."""
+    takes: tuple[str, ...] = ()
+    """Earlier launches of the same call that had one of its inputs as an argument."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One way the reference implementation was called: its function and what can be said of its arguments."""
+
+    function: str
+    features: tuple[tuple[str, str], ...]
+    """`x.dtype` is `float32`, `x.size(1)` is `4096`, `use_tma` is `True`."""
     __pydantic_config__: ClassVar = FORBID
 
 
@@ -152,6 +207,14 @@ class Launch:
     """The tuner's configuration, in its own spelling."""
     port_ir: Bytecode | None = None
     """The kernel compiled under what a port's launcher assumes of these arguments; see `inside/export.py`."""
+    call: int = 0
+    """Number of the operator call within its test: launches of one call have the same."""
+    entry: int | None = None
+    """How the implementation was called, an index into `Capture.entries`; `None` if no reference stood on the stack."""
+    before: tuple[int, ...] = ()
+    """What the host did since the call began or since its previous launch: indices into `Capture.host`."""
+    after: tuple[int, ...] = ()
+    """What it did afterwards, on the last launch of a call."""
     __pydantic_config__: ClassVar = FORBID
 
 
@@ -187,6 +250,10 @@ class Capture:
     specialisations: tuple[Specialisation, ...]
     versions: dict[str, str]
     seconds: float
+    host: tuple[HostOperation, ...] = ()
+    """Distinct operations of host code around the launches."""
+    entries: tuple[Entry, ...] = ()
+    """Distinct ways the implementations were called."""
     __pydantic_config__: ClassVar = FORBID
 
 

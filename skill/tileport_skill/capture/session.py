@@ -32,10 +32,14 @@ def capture(
     symbol: str = SYMBOL,
     limits: Limits | None = None,
     tuning: bool = True,
+    for_ports: bool = True,
+    files: Sequence[str] = (),
 ) -> tuple[Capture, ...]:
     """Captures `operators` once for each of `archs`; writes `out/<arch>/capture.json` and returns the same.
 
-    A checkout without tests (a wheel) is captured with the project's own cases.
+    A checkout without tests (a wheel) is captured with the project's own cases. With `files` these test files run
+    instead of those of the operators. Without `for_ports` no launch has `port_ir`, which only a comparison with a port
+    needs and which costs as much again.
     """
     found = []
     for profile in [profile_of(arch) for arch in archs]:
@@ -47,6 +51,8 @@ def capture(
             answer=out / profile.arch / "capture.json",
             limits=limits or Limits(),
             tuning=tuning,
+            for_ports=for_ports,
+            files=tuple(files),
         )
         run(session)
         captured = read_capture(session.answer)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tileport_skill.capture.records import Capture, Launch
-from tileport_skill.emit.entries import KernelModule
+from tileport_skill.capture.records import Capture, Launch, Specialisation
+from tileport_skill.emit.bindings import Binding, bound_request
+from tileport_skill.emit.entries import Entry, KernelModule
 from tileport_skill.emit.mapping import Request, Unmapped, choose_entry, request_for
 
 
@@ -21,8 +23,8 @@ class Asked:
     count: int
 
 
-def requests_for(captured: Capture, modules: tuple[KernelModule, ...]) -> list[Asked]:
-    """In the order of the first launch of each."""
+def requests_for(captured: Capture, modules: tuple[KernelModule, ...], bindings: Sequence[Binding] = ()) -> list[Asked]:
+    """In the order of the first launch of each. Kernels without a binding are bound by position and name."""
     known = {s.id: s for s in captured.specialisations}
     entries = [(module, entry) for module in modules for entry in module.entries]
     found: dict[object, Asked] = {}
@@ -30,9 +32,7 @@ def requests_for(captured: Capture, modules: tuple[KernelModule, ...]) -> list[A
         specialisation = known[launch.specialisation]
         request, reason = None, ""
         try:
-            module, entry = choose_entry(entries, launch, specialisation)
-            request = request_for(entry, launch, specialisation, captured.arch, captured.symbol)
-            request = dataclasses.replace(request, module=module.name)
+            request = _request(entries, bindings, launch, specialisation, captured)
         except Unmapped as unmapped:
             reason = str(unmapped)
         key = (specialisation.id, request)
@@ -41,3 +41,20 @@ def requests_for(captured: Capture, modules: tuple[KernelModule, ...]) -> list[A
         else:
             found[key] = Asked(launch=launch, request=request, reason=reason, count=1)
     return list(found.values())
+
+
+def _request(
+    entries: Sequence[tuple[KernelModule, Entry]],
+    bindings: Sequence[Binding],
+    launch: Launch,
+    specialisation: Specialisation,
+    captured: Capture,
+) -> Request:
+    for binding in bindings:
+        for module, entry in entries:
+            if (binding.kernel, binding.entry) == (specialisation.kernel, entry.name):
+                bound = bound_request(binding, entry, launch, specialisation, captured.arch, captured.symbol)
+                return dataclasses.replace(bound, module=module.name)
+    module, entry = choose_entry(entries, launch, specialisation)
+    request = request_for(entry, launch, specialisation, captured.arch, captured.symbol)
+    return dataclasses.replace(request, module=module.name)

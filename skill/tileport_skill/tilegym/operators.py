@@ -81,7 +81,7 @@ def read_operators(checkout: Checkout) -> tuple[Operator, ...]:
     found = []
     tests = _read_tests(checkout)
     for path in sorted(checkout.reference_dir.rglob("*.py")):
-        kernels, aliases = _kernels_and_names(path)
+        kernels, aliases = kernels_and_names(path)
         if not kernels or not aliases:
             continue
         name = path.stem
@@ -121,7 +121,8 @@ def _key(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-def _kernels_and_names(path: Path) -> tuple[list[str], set[str]]:
+def kernels_and_names(path: Path) -> tuple[list[str], set[str]]:
+    """The `@ct.kernel` functions of a module, and the names it registers reference implementations under."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     kernels, names = [], set()
     for node in ast.walk(tree):

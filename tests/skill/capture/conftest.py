@@ -25,10 +25,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     checkout = open_checkout(root)
     operators = read_operators(checkout)
 
-    def captured(*names: str, arch: str = "sm_90", seconds: float = 120.0) -> Capture:
+    def captured(*names: str, arch: str = "sm_90", seconds: float = 300.0, each: float = 60.0) -> Capture:
         found = [find_operator(operators, name) for name in names]
         folder = tmp_path_factory.mktemp("capture")
-        (only,) = capture(checkout, found, [arch], folder, limits=Limits(seconds=seconds))
+        (only,) = capture(checkout, found, [arch], folder, limits=Limits(seconds=seconds, test_seconds=each))
         return only
 
     return captured
@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def captured(run: Run) -> Capture:
-    return run("scale", "rows", "hostile")
+    return run("scale", "rows", "hostile", each=15.0)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,22 @@ def test_show_names_tests_whole_with_their_parameters(repo: Path, tmp_path: Path
     assert "cdiv(x.size(0), TILE)" in done.stdout
 
 
+def test_what_went_wrong_is_a_line_below_the_table_each(repo: Path, tmp_path: Path) -> None:
+    hostile = repo / "tests" / "ops" / "test_hostile.py"
+    hostile.write_text(hostile.read_text().replace(', "hang"]', "]"))
+    done = CliRunner().invoke(app, ["capture", "hostile", "--repo", str(repo), "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    for words in (
+        "not captured: tests/ops/test_hostile.py::test_op[missing] (sm_90), tilegym/ops/cutile/hostile.py:",
+        "not captured: tests/ops/test_hostile.py::test_op[host memory] (sm_90), tilegym/ops/cutile/hostile.py:",
+        "refused: _double_product_kernel: ",
+        "refused: _four_bit_kernel: ",
+        "hostile: 2 tests launch nothing, tests/ops/test_hostile.py::test_op[nothing] the first",
+    ):
+        assert [line for line in lines if line.startswith(words)], (words, lines)
+
+
 def test_capture_of_nothing_is_a_request_error(repo: Path) -> None:
     with pytest.raises(RequestError, match="Name at least one operator, or give --all"):
         CliRunner().invoke(app, ["capture", "--repo", str(repo)], catch_exceptions=False)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import dataclasses
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,6 +87,9 @@ def test_the_same_kernel_under_the_launchers_assumptions_differs_only_where_they
 def test_values_of_small_integer_tensors_are_real(tests: dict[str, Test], captured: Capture) -> None:
     assert tests["test_op"].status == "passed"
     assert launches_of(captured, "test_rows.py::test_op")[0].grid == (5,)
+    ones = tests["test_a_gradient_begins_with_ones"]
+    assert (ones.status, ones.scalar_reads) == ("passed", ())  # the value itself, not a neutral one
+    assert launches_of(captured, "test_values_filled_in_one_by_one")[0].grid == (5,)
 
 
 def test_a_value_that_does_not_exist_fails_the_test_and_names_the_line_that_read_it(tests: dict[str, Test]) -> None:
@@ -103,6 +111,10 @@ def test_skips_are_kept_with_their_reason(tests: dict[str, Test]) -> None:
         ("missing", "failed", 0, "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"),
         ("refused", "passed", 1, ""),
         ("nothing", "passed", 0, ""),
+        ("four bits", "passed", 1, ""),
+        ("namesakes", "passed", 2, ""),
+        ("host memory", "failed", 0, "MemoryError"),
+        ("hang", "failed", 0, "TestTimedOut: ended after 15 s"),
     ],
 )
 def test_what_an_operator_does_wrong_harms_no_other_test(
@@ -118,12 +130,25 @@ def test_a_test_that_patches_torch_is_captured(tests: dict[str, Test]) -> None:
 
 
 def test_a_kernel_the_compiler_refuses_says_why_and_harms_no_other(captured: Capture) -> None:
-    refused = [s for s in captured.specialisations if s.refused is not None]
-    assert [s.kernel for s in refused] == ["_double_product_kernel"]
-    assert "float64" in (refused[0].refused or "")
+    refused = {s.kernel: s.refused for s in captured.specialisations if s.refused is not None}
+    assert refused.keys() == {"_double_product_kernel", "_four_bit_kernel"}
+    assert "float64" in refused["_double_product_kernel"]
+    assert "(hostile.py:22)" in refused["_double_product_kernel"]
+    assert "\n" not in refused["_double_product_kernel"]
+    assert "float4_e2m1fn" in refused["_four_bit_kernel"]
 
 
-def test_a_test_that_hangs_is_ended_and_said_so(run: Run) -> None:
+def test_two_kernels_of_one_name_stay_two(captured: Capture) -> None:
+    namesakes = [s for s in captured.specialisations if s.kernel.endswith("_namesake_kernel")]
+    assert len({s.ir for s in namesakes}) == len({s.key for s in namesakes}) == 2
+
+
+def test_a_test_that_patches_torch_for_good_does_not_reach_the_next(tests: dict[str, Test]) -> None:
+    after = tests["test_after_torch_was_patched"]
+    assert (after.status, after.launches, after.reason) == ("passed", 1, None)
+
+
+def test_a_session_that_does_not_end_is_ended_and_said_so(run: Run) -> None:
     with pytest.raises(RequestError, match="ended after 15 s"):
         run("hang", seconds=15.0)
 
@@ -142,14 +167,52 @@ def test_an_unknown_architecture_is_refused_with_those_there_are(run: Run) -> No
         run("scale", arch="sm_42")
 
 
-def test_the_device_is_the_named_one_and_captures_repeat(run: Run) -> None:
-    first, second = run("scale", arch="sm_100"), run("scale", arch="b200")
-    assert (first.arch, first.profile) == ("sm_100", "b200")
-    assert json.dumps(_facts(first)) == json.dumps(_facts(second))
+def test_the_device_is_the_named_one_and_captures_repeat_under_any_hash_seed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for seed, arch in (("0", "sm_100"), ("1", "b200"), ("4711", "b200")):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        made.append(dataclasses.replace(run("scale", "padded", arch=arch), seconds=0.0))
+    assert (made[0].arch, made[0].profile) == ("sm_100", "b200")
+    assert all(s.ir is not None for s in made[0].specialisations)
+    assert made[0] == made[1] == made[2]
 
 
-def _facts(captured: Capture) -> list[object]:
-    return [
-        [(s.id, s.ir.sha256 if s.ir else s.refused) for s in captured.specialisations],
-        [(one.test, one.grid, one.specialisation) for one in captured.launches],
-    ]
+def test_a_child_does_not_outlive_its_parent(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(CHECKOUT, tmp_path / "repository"))
+    command = [sys.executable, "-m", "tileport_skill", "capture", "hang", "--repo", str(root), "--out", str(tmp_path)]
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running = f"--rootdir={root}"
+    try:
+        assert _within(90, lambda: "test_hang" in _commands(running) and _is_running_its_test(running))
+    finally:
+        parent.kill()
+        parent.wait()
+    assert _within(20, lambda: not _commands(running))
+
+
+def _within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
+def _processes(word: str) -> dict[Path, str]:
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            text = path.read_text().replace("\0", " ")
+            if word in text:
+                found[path.parent] = text
+    return found
+
+
+def _commands(word: str) -> str:
+    return " ".join(_processes(word).values())
+
+
+def _is_running_its_test(word: str) -> bool:
+    """The plugin is loaded: torch's libraries are mapped."""
+    return any("libtorch" in (process / "maps").read_text() for process in _processes(word))

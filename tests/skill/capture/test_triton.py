@@ -29,3 +29,9 @@ def test_bytecode_is_found_by_content_and_broken_files_say_why(captured: Capture
 def test_a_folder_without_tile_ir_is_an_error(tmp_path: Path, folder: str) -> None:
     with pytest.raises(RequestError, match=r"is no folder|holds no Tile IR"):
         read_dump(tmp_path / folder)
+
+
+def test_a_folder_of_tritons_texts_says_how_to_get_bytecode(tmp_path: Path) -> None:
+    (tmp_path / "kernel.tileIR").write_text("cuda_tile.module @m {}")
+    with pytest.raises(RequestError, match=r"holds no Tile IR bytecode\. Its \.tileIR files are text"):
+        read_dump(tmp_path)

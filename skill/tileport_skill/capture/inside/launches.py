@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import cuda.tile as ct
@@ -24,6 +25,8 @@ from cuda.tile.compilation import (
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import values
+from tileport_skill.capture.inside.code import code_digest
+from tileport_skill.capture.inside.host import HostRecorder
 
 
 class _Stopped(BaseException):
@@ -46,12 +49,14 @@ class Compilable:
 class Recorder:
     """Collects launches and the distinct specialisations among them, for one architecture."""
 
-    def __init__(self, arch: str) -> None:
+    def __init__(self, arch: str, host: HostRecorder) -> None:
         self.arch = arch
+        self.host = host
         self.test = ""
         self.launches: list[records.Launch] = []
         self.compilable: dict[str, Compilable] = {}
         self._storages: dict[int, int] = {}
+        self._alive: list[Any] = []
         self._real_launch = ct.launch
 
     def install(self) -> None:
@@ -64,6 +69,8 @@ class Recorder:
     def start(self, test: str) -> None:
         self.test = test
         self._storages.clear()
+        self._alive.clear()
+        self.host.start()
 
     def _launch(self, _stream: Any, grid: Any, kernel: Any, args: Any, /, **_options: Any) -> None:
         self._record("launch", grid, kernel, args)
@@ -82,10 +89,14 @@ class Recorder:
         space = list(search_space)
         if not space:
             raise ValueError("Search space is empty.")
-        for configuration in space:
-            chosen = kernel if isinstance(kernel, Kernel) else kernel(configuration)
-            hinted = chosen.replace_hints(**(hints_fn(configuration) if hints_fn else {}))
-            self._record("tune", grid_fn(configuration), hinted, args_fn(configuration), repr(configuration))
+        self.host.paused = True  # what the tuner needs for its trials is no part of the operator's work
+        try:
+            for configuration in space:
+                chosen = kernel if isinstance(kernel, Kernel) else kernel(configuration)
+                hinted = chosen.replace_hints(**(hints_fn(configuration) if hints_fn else {}))
+                self._record("tune", grid_fn(configuration), hinted, args_fn(configuration), repr(configuration))
+        finally:
+            self.host.paused = False
         best = tune.Measurement(config=space[0], mean_us=1.0, num_samples=1, error_margin_us=0.1)
         return tune.TuningResult(best=best, successes=[best], failures=[])
 
@@ -93,9 +104,12 @@ class Recorder:
         grid = tuple(int(size) for size in grid)
         signature = self._signature(grid, kernel, tuple(args))
         specialisation = self._specialisation(kernel, signature)
+        call, entry = 0, None
         if purpose == "launch":
             for value in args:
                 _forget_values(value)
+            names = [f"{specialisation.kernel}.{parameter.name}" for parameter in specialisation.parameters]
+            call, entry = self.host.launched(len(self.launches), list(_tensors(names, args)))
         self.launches.append(
             records.Launch(
                 test=self.test,
@@ -106,6 +120,8 @@ class Recorder:
                 arguments=tuple(self._argument(value) for value in args),
                 backward=torch._C._current_graph_task_id() != -1,
                 configuration=configuration,
+                call=call,
+                entry=entry,
             )
         )
 
@@ -123,6 +139,7 @@ class Recorder:
             id="",
             kernel=function.__qualname__,
             module=function.__module__,
+            code=code_digest(function),
             parameters=tuple(map(_parameter, names, signature.parameters)),
             hints=_hints(kernel, self.arch),
             calling_convention=signature.calling_convention.code,
@@ -135,7 +152,10 @@ class Recorder:
 
     def _argument(self, value: Any) -> records.Argument:
         if isinstance(value, torch.Tensor):
-            storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages))
+            memory = value.untyped_storage()
+            if memory._cdata not in self._storages:
+                self._alive.append(memory)  # so that no other storage of the test gets its address
+            storage = self._storages.setdefault(memory._cdata, len(self._storages))
             return records.TensorArgument(
                 dtype=_dtype(value.dtype),
                 shape=tuple(value.shape),
@@ -146,6 +166,13 @@ class Recorder:
         if isinstance(value, (list, tuple)):
             return records.ListArgument(items=tuple(self._argument(item) for item in value))  # type: ignore[misc]
         return records.ValueArgument(type=type(value).__name__, text=repr(value))
+
+
+def _tensors(names: Sequence[str], args: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in zip(names, args, strict=False):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, torch.Tensor):
+                yield name, item
 
 
 def _forget_values(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Keeps torch's compiler out of the child until something asks for it: its import takes longer than most captures.
+"""A fast start of the child: compiled packages are cached, and torch's compiler stays out until something asks for it.
 
 `FakeTensorMode` imports `torch._dynamo.config`, a file of settings, and with it all of `torch._dynamo`. Here the
 settings are loaded alone, and `disable` does what it does outside compiled code, nothing; any other use loads the
@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -40,8 +41,24 @@ class _Finder:
             _load()
 
 
-def install() -> None:
-    """To be called before the first fake tensor; does nothing if the package is loaded already."""
+def install(uncached: tuple[str, ...]) -> None:
+    """To be called before the first fake tensor; `uncached` are the folders whose modules may change at any moment."""
+    _cache_packages_only(uncached)
+    _keep_compiler_out()
+
+
+def _cache_packages_only(uncached: tuple[str, ...]) -> None:
+    """Of a checkout's compiled file only time and size would be checked, and two trees may have the same of both."""
+    write = SourceFileLoader._cache_bytecode  # type: ignore[attr-defined]
+
+    def write_if_package(self: Any, source_path: str, *args: Any) -> None:
+        if not source_path.startswith(uncached):
+            write(self, source_path, *args)
+
+    SourceFileLoader._cache_bytecode = write_if_package  # type: ignore[attr-defined]
+
+
+def _keep_compiler_out() -> None:
     spec = importlib.util.find_spec("torch")
     if PACKAGE in sys.modules or spec is None or spec.submodule_search_locations is None:
         return
@@ -62,8 +79,6 @@ def _load() -> ModuleType:
     found = sys.modules[PACKAGE]
     if isinstance(found, _Package):
         del sys.modules[PACKAGE]
-        checkout_uncached, sys.dont_write_bytecode = sys.dont_write_bytecode, False
         found = importlib.import_module(PACKAGE)
-        sys.dont_write_bytecode = checkout_uncached
         torch._dynamo = found
     return found

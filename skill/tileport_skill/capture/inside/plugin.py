@@ -6,7 +6,7 @@ The request comes as one JSON document in a file named by `TILEPORT_CAPTURE`; th
 from __future__ import annotations
 
 import dataclasses
-import functools
+import gc
 import importlib.metadata
 import json
 import os
@@ -21,8 +21,9 @@ import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
-from tileport_skill.capture.inside import checks, device, lean, tensors, values
-from tileport_skill.capture.inside.export import export, export_for_port
+from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
+from tileport_skill.capture.inside.export import Exporter
+from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.profiles import profile_of
@@ -37,17 +38,17 @@ PROFILE = profile_of(REQUEST["arch"])
 BACKEND = REQUEST["backend"]
 STARTED = time.monotonic()
 
-# Compiled files of packages are cached; the checkout's are not, since only their time and size would be checked.
-sys.dont_write_bytecode = True
-lean.install()
+guard.die_with_parent(REQUEST["parent"])
+lean.install((REQUEST["root"], REQUEST["package"]))
 device.install(PROFILE)
 tensors.install(REQUEST["package"], REQUEST["root"])
 values.install()
-RECORDER = Recorder(PROFILE.arch)
+RECORDER = Recorder(PROFILE.arch, HostRecorder(REQUEST["package"], REQUEST["root"]))
 RECORDER.install()
 PORT = PortRecorder(Path(REQUEST["launches"]))
 PORT.install()
 TESTS: list[records.Test] = []
+TORCH: list[guard.TorchAsItWas] = []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -58,6 +59,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if _wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
+    TORCH.append(guard.TorchAsItWas())
+    gc.freeze()  # TileGym's tests collect garbage before each test, through every module that torch has loaded
 
 
 def _wanted(item: pytest.Item) -> bool:
@@ -79,7 +82,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     tensors.reads.clear()
     checks.stated.clear()
     values.forget_all()
-    with FakeTensorMode(allow_non_fake_inputs=True), values.Values():  # type: ignore[no-untyped-call]
+    with FakeTensorMode(allow_non_fake_inputs=True), values.Values(RECORDER.host.saw):
+        yield
+    for kept in TORCH:
+        kept.restore()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    with guard.time_limit(REQUEST["test_seconds"]):
         yield
 
 
@@ -135,19 +146,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _capture() -> records.Capture:
-    folder = Path(REQUEST["ir"])
-    found = RECORDER.compilable.values()
+    RECORDER.host.finish()
+    exporter = Exporter(PROFILE.arch, REQUEST["symbol"], Path(REQUEST["ir"]))
+    launches = [_with_host(number, launch) for number, launch in enumerate(RECORDER.launches)]
+    specialisations, launched = exporter.exported(
+        RECORDER.compilable.values(), launches, for_ports=REQUEST["for_ports"]
+    )
     return records.Capture(
         operators=tuple(REQUEST["operators"]),
         arch=PROFILE.arch,
         profile=PROFILE.name,
         symbol=REQUEST["symbol"],
         tests=tuple(TESTS),
-        launches=tuple(map(_with_port_ir, RECORDER.launches)),
-        specialisations=tuple(export(one, PROFILE.arch, REQUEST["symbol"], folder) for one in found),
+        launches=launched,
+        specialisations=specialisations,
         versions=_versions(),
         seconds=round(time.monotonic() - STARTED, 2),
+        host=tuple(RECORDER.host.operations),
+        entries=tuple(RECORDER.host.entries),
     )
+
+
+def _with_host(number: int, launch: records.Launch) -> records.Launch:
+    before, after = RECORDER.host.around.get(number, ((), ()))
+    return dataclasses.replace(launch, before=before, after=after)
 
 
 def _recording() -> records.PortRecording:
@@ -168,17 +190,6 @@ def _without_reference(test: records.Test) -> records.Test:
     if not borrowed:
         return test
     return dataclasses.replace(test, status="failed", reason=f"the port launched the reference's {', '.join(borrowed)}")
-
-
-def _with_port_ir(launch: records.Launch) -> records.Launch:
-    made = _port_ir(launch.specialisation, launch.arguments)
-    return dataclasses.replace(launch, port_ir=made)
-
-
-@functools.cache
-def _port_ir(specialisation: str, arguments: tuple[records.Argument, ...]) -> records.Bytecode | None:
-    found = RECORDER.compilable[specialisation]
-    return export_for_port(found, arguments, PROFILE.arch, REQUEST["symbol"], Path(REQUEST["ir"]))
 
 
 def _versions() -> dict[str, str]:

@@ -47,7 +47,13 @@ def _neutral_scalars(package: str, tests: str) -> None:
     def one(tensor: torch.Tensor) -> float | int | bool:
         return True if tensor.dtype is torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
 
-    neutral = {"item": one, "__bool__": _always(True), "__float__": _always(1.0), "__int__": _always(1)}
+    neutral = {
+        "item": one,
+        "__bool__": _always(True),
+        "__float__": _always(1.0),
+        "__int__": _always(1),
+        "__index__": _always(1),
+    }
     for name, value in neutral.items():
         setattr(torch.Tensor, name, _reading(getattr(torch.Tensor, name), value, package, tests))
 

@@ -6,6 +6,7 @@ too. A kernel may write what it is given, so a launch makes the values of its ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,31 +21,46 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 LARGEST = 1 << 16
 """Elements a tensor may have to be followed; offsets and lengths have far fewer."""
 EXACT = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+LARGEST_FLOAT = 4
+"""Elements a floating-point tensor may have to be followed: the ones that a backward pass begins with, a scale."""
+SHAPED = ("ones_like", "zeros_like", "full_like", "empty_like", "new_ones", "new_zeros", "new_full", "new_empty")
+"""Operations that take nothing but shape and type from their argument."""
 UNMADE = ("empty", "new_empty")
-"""Operations whose result holds no value yet; `empty_like` and `empty_strided` are among them by their beginning."""
+"""Operations whose result holds no value yet, `empty_like` among them: zeros stand for it until somebody writes."""
 
 
 class Values(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Entered inside the fake mode, so that it sees each operation first."""
+    """Entered inside the fake mode, so that it sees each operation first; `saw` is told of each."""
+
+    def __init__(self, saw: Callable[[Any, Any, Any, Any], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._saw = saw
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        try:
-            out = func(*args, **kwargs)
-        except (DataDependentOutputException, DynamicOutputShapeException):
-            known = _computed(func, args, kwargs)
-            if known is None:
-                raise
-            if not isinstance(known, torch.Tensor):
-                return known
-            out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
-            _attach(out, known)
-            return out
-        if _small_integers(out):
-            known = _computed(func, args, kwargs)
-            if known is not None:
-                _attach(out, known)
+        out = _faked(func, args, kwargs)
+        self._saw(func, args, kwargs, out)
         return out
+
+
+def _faked(func: Any, args: Any, kwargs: Any) -> Any:
+    """The operation on fake tensors, its values beside it where they are known."""
+    try:
+        out = func(*args, **kwargs)
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        known = _computed(func, args, kwargs)
+        if known is None:
+            raise
+        if not isinstance(known, torch.Tensor):
+            return known
+        out = torch.empty(known.shape, dtype=known.dtype, device=_device(args))
+        _attach(out, known)
+        return out
+    if _worth_following(func, out):
+        known = _computed(func, args, kwargs)
+        if known is not None:
+            _attach(out, known)
+    return out
 
 
 def value_of(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -88,17 +104,17 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
     """What `func` gives on the values of its arguments, or `None` if one has none or it is not worth it."""
     leaves, _ = tree_flatten((args, kwargs))
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if any(value_of(tensor) is None for tensor in tensors):
+    shaped = func.__name__.startswith(SHAPED)
+    if not shaped and any(value_of(tensor) is None for tensor in tensors):
         for tensor in tensors[:1] if func._schema.is_mutable else ():
             forget(tensor)
         return None
-    if func.__name__.startswith(UNMADE):
-        return None
-    on_cpu = tree_map_only(torch.Tensor, value_of, (args, kwargs))
+    on_cpu = tree_map_only(torch.Tensor, _like if shaped else value_of, (args, kwargs))
     args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), on_cpu)
     try:
         with torch._C._DisableTorchDispatch():
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
+            return made.zero_() if func.__name__.startswith(UNMADE) else made
     except Exception:  # no CPU kernel for it: then its values are unknown
         return None
 
@@ -111,14 +127,25 @@ def _attach(out: Any, known: Any) -> None:
             tensor.tileport_value = value  # type: ignore[attr-defined]
 
 
-def _small_integers(out: Any) -> bool:
-    """Whether the result is worth following: computing a large one would cost what fake tensors save."""
+def _like(tensor: torch.Tensor) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch():
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+
+
+def _worth_following(func: Any, out: Any) -> bool:
+    """Computing a large one would cost what fake tensors save; random floats would differ from run to run."""
     tensors = [leaf for leaf in tree_flatten(out)[0] if isinstance(leaf, torch.Tensor)]
-    return bool(tensors) and all(tensor.dtype in EXACT and tensor.numel() <= LARGEST for tensor in tensors)
+    if torch.Tag.nondeterministic_seeded in func.tags and any(tensor.dtype not in EXACT for tensor in tensors):
+        return False
+    return bool(tensors) and all(map(_small, tensors))
+
+
+def _small(tensor: torch.Tensor) -> bool:
+    return tensor.numel() <= (LARGEST if tensor.dtype in EXACT else LARGEST_FLOAT)
 
 
 def _followed(value: torch.Tensor) -> bool:
-    return value.dtype in EXACT and value.numel() <= LARGEST and value.device.type == "cpu"
+    return _small(value) and value.device.type == "cpu"
 
 
 def _device(args: Any) -> torch.device:
