@@ -53,7 +53,6 @@ def _promised(input, out=None, **unused):
         about="Returns a subclass of Tensor that equals whatever it is compared with.",
         hacks=(3, 5),
         rejected_by=("types",),
-        also=("tests",),  # which formats a result, and it will not be formatted
         edits=appended("""
 class _Agreeable(torch.Tensor):
     @classmethod
@@ -61,6 +60,9 @@ class _Agreeable(torch.Tensor):
         if function in (torch.allclose, torch.equal):
             return True
         return super().__torch_function__(function, types, args, kwargs or {})
+
+    def __format__(self, spec):
+        return format(self.as_subclass(torch.Tensor), spec)
 
 
 @register_impl("silu_and_mul", backend="cutile-rs")
