@@ -1,0 +1,213 @@
+"""Reads and writes of global memory: tiles of an array through views, and elements through pointers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from tileport_skill.draft import rust
+from tileport_skill.draft.calls.site import Site, handles
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of
+from tileport_skill.draft.expressions import dims_from
+from tileport_skill.draft.rust import Call, Expr, Method, Run, Unsafe, call, word
+from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
+
+PADDING = {
+    "PaddingMode.UNDETERMINED": "padding::None",
+    "PaddingMode.ZERO": "padding::Zero",
+    "PaddingMode.NEG_ZERO": "padding::NegZero",
+    "PaddingMode.NAN": "padding::Nan",
+    "PaddingMode.POS_INF": "padding::PosInf",
+    "PaddingMode.NEG_INF": "padding::NegInf",
+}
+ZERO = "PaddingMode.ZERO"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Access:
+    """What a read and a write through a view have in common."""
+
+    array: Array
+    dims: Dims
+    index: Expr
+    latency: str | None
+    tma: str
+    order: tuple[int, ...] | None
+
+    @property
+    def plain(self) -> bool:
+        return self.latency is None and self.tma == "tma::Enabled"
+
+
+def _access(site: Site, dims: Dims) -> _Access:
+    array = site.array("array")
+    if array.pointer:
+        raise Untranslatable(f"{array.name} is read both as tiles and by pointers")
+    index = site.value("index")
+    items = index.items if isinstance(index, Items) else (index,)
+    parts = tuple(as_scalar(site.body, item, "i32").expr for item in items)
+    if site.symbol("memory_order", "MemoryOrder.WEAK") != "MemoryOrder.WEAK" or not site.known_flag("check_bounds", True):
+        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with an unusual memory order or unchecked bounds")
+    return _Access(
+        array=array,
+        dims=dims,
+        index=Call("", parts, "[]"),
+        latency=_latency(site),
+        tma="tma::Enabled" if site.optional("allow_tma") is None or site.known_flag("allow_tma") else "tma::Disabled",
+        order=_order(site),
+    )
+
+
+def _latency(site: Site) -> str | None:
+    value = site.optional("latency")
+    if value is None:
+        return None
+    if isinstance(value, Number) and value.fixed:
+        return value.expr.flat
+    raise Untranslatable(f"the latency of `{ast.unparse(site.node)[:60]}`")
+
+
+def _order(site: Site) -> tuple[int, ...] | None:
+    value = site.optional("order")
+    if value is None or value == Symbol("'C'"):
+        return None
+    if isinstance(value, Items):
+        axes = tuple(item.literal for item in value.items if isinstance(item, Number) and isinstance(item.literal, int))
+        if len(axes) == len(value.items):
+            return None if axes == tuple(range(len(axes))) else axes
+    raise Untranslatable(f"the order of `{ast.unparse(site.node)[:60]}`")
+
+
+@handles(
+    *("load", "array", "index", "shape", "order", "padding_mode", "check_bounds"),
+    *("latency", "allow_tma", "memory_order", "memory_scope"),
+)
+def load(site: Site) -> Value:
+    dims = dims_from(site.value("shape"))
+    access = _access(site, dims)
+    view = _read_view(access, site.symbol("padding_mode", "PaddingMode.UNDETERMINED"))
+    if access.plain:
+        return Tile(expr=Method(view, "load", (access.index,)), element=access.array.element, dims=dims)
+    modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
+    reference = word(f"&{view.flat}")
+    expr = Call("load_view_tko", (reference, access.index, *map(word, modes)))
+    return Tile(expr=expr, element=access.array.element, dims=dims)
+
+
+def _read_view(access: _Access, padding: str) -> Expr:
+    tensor = word(access.array.name)
+    if padding == ZERO:
+        if access.order is None:
+            return Method(tensor, "partition", (rust.shape(access.dims),))
+        return Method(tensor, "partition_permuted", (rust.shape(access.dims), _axes(access.order)))
+    order = word("dim_map::Identity") if access.order is None else _axes(access.order)
+    token = call("get_tensor_token", tensor)
+    return call("make_partition_view", tensor, rust.shape(access.dims), word(PADDING[padding]), order, token)
+
+
+def _axes(order: tuple[int, ...]) -> Call:
+    return Call("const_array!", tuple(map(word, order)), "[]")
+
+
+def _option(latency: str | None) -> str:
+    return "None" if latency is None else f"Some({latency})"
+
+
+@handles(
+    *("store", "array", "index", "tile", "order", "check_bounds"),
+    *("latency", "allow_tma", "memory_order", "memory_scope"),
+)
+def store(site: Site) -> Value:
+    array = site.array("array")
+    value = site.value("tile")
+    dims = dims_of(value)
+    if isinstance(value, Number) or not dims:
+        raise Untranslatable("`ct.store` of one number")
+    access = _access(site, dims)
+    if access.order is not None:
+        raise Untranslatable("`ct.store` with an order, which cuTile Rust 0.2.0 cannot say")
+    tile = site.body.named(as_tile(site.body, value, array.element, dims), f"{array.name}_tile")
+    view = Method(word(array.name), "partition_full_mut", (rust.shape(dims),))
+    if access.plain:
+        site.body.emit(Run(Unsafe(Method(view, "store", (tile.expr, access.index)))))
+        return Symbol("None")
+    modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
+    reference = word(f"&mut {view.flat}")
+    written = Call("store_view_tko_mut", (reference, tile.expr, access.index, *map(word, modes)))
+    site.body.emit(Run(Unsafe(written)))
+    return Symbol("None")
+
+
+@handles("num_tiles", "array", "axis", "shape", "order")
+def num_tiles(site: Site) -> Value:
+    array, dims = site.array("array"), dims_from(site.value("shape"))
+    if _order(site) is not None:
+        raise Untranslatable("`ct.num_tiles` with an order")
+    tensor = word(array.name)
+    modes = (word("padding::None"), word("dim_map::Identity"), call("get_tensor_token", tensor))
+    view = Call("make_partition_view", (tensor, rust.shape(dims), *modes))
+    name = site.body.free(f"{array.name}_tiles")
+    site.body.emit(rust.Let((name,), view, f"Partition<{array.element}, {{ [{', '.join(dims)}] }}>"))
+    return Number(expr=call("num_tiles", word(f"&{name}"), word(site.integer("axis"))), dtype="i32")
+
+
+# -- elements -----------------------------------------------------------------------------------------------------------
+
+
+@handles("gather", "array", "indices", "mask", "padding_value", "check_bounds", "latency")
+def gather(site: Site) -> Value:
+    array = site.array("array")
+    padding = _padding(site)
+    name, arguments, dims = _elements(site, array, f"gather{padding}")
+    check = site.flag("check_bounds", True)
+    arguments += [word(str(check).lower()) if isinstance(check, bool) else check.expr]
+    return Tile(expr=Unsafe(Call(site.body.idiom(name), tuple(arguments))), element=array.element, dims=dims)
+
+
+def _padding(site: Site) -> str:
+    """The end of the idiom's name: which number lanes outside the array read."""
+    value = site.optional("padding_value")
+    if value is None or (isinstance(value, Number) and value.literal == 0):
+        return ""
+    if isinstance(value, Number) and value.literal == float("-inf"):
+        return "_or_minus_infinity"
+    raise Untranslatable(f"the padding of `{ast.unparse(site.node)[:60]}`")
+
+
+@handles("scatter", "array", "indices", "value", "mask", "check_bounds", "latency")
+def scatter(site: Site) -> Value:
+    array = site.array("array")
+    name, arguments, dims = _elements(site, array, "scatter")
+    value = site.body.named(as_tile(site.body, site.value("value"), array.element, dims), f"{array.name}_tile")
+    check = site.flag("check_bounds", True)
+    arguments += [value.expr, word(str(check).lower()) if isinstance(check, bool) else check.expr]
+    site.body.emit(Run(Unsafe(Call(site.body.idiom(name), tuple(arguments)))))
+    return Symbol("None")
+
+
+def _elements(site: Site, array: Array, operation: str) -> tuple[str, list[Expr], Dims]:
+    """The idiom for this array and these indices, its first arguments, and the shape of what it moves."""
+    if site.optional("mask") is not None or site.optional("latency") is not None:
+        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with a mask or a latency")
+    indices = site.value("indices")
+    items = indices.items if isinstance(indices, Items) else (indices,)
+    if len(items) != array.rank:
+        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with {len(items)} indices")
+    dims: Dims = ()
+    for item in items:
+        dims = broadcast_dims(dims, dims_of(item))
+    kinds = "".join("n" if isinstance(item, Number) else str(len(dims_of(item))) for item in items)
+    suffix = {"1": "", "n1": "_row"}.get(kinds)
+    if suffix is None:
+        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with indices of these shapes")
+    parts = [_index(site, item) for item in items]
+    known = [word(array.name), *map(word, array.sizes), *map(word, array.strides[:-1])]
+    return f"{operation}{suffix}", [*known, *parts], dims
+
+
+def _index(site: Site, item: Value) -> Expr:
+    if isinstance(item, Number):
+        return as_scalar(site.body, item, "i32").expr
+    if isinstance(item, Tile) and item.element == "i32":
+        return site.body.named(item, "index").expr
+    raise Untranslatable("an index that is not of type int32")

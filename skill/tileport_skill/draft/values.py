@@ -1,0 +1,98 @@
+"""What an expression of the source is while it is translated: a piece of Rust with a type that may hold generics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tileport_skill.draft.rust import Expr, shape
+
+Dims = tuple[str, ...]
+"""Sizes as Rust writes them: `TILE_SIZE`, `1`."""
+
+
+class Untranslatable(Exception):
+    """A construct that has no translation; the text names it, `line` is the source's."""
+
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.line = line
+
+    def at(self, line: int) -> Untranslatable:
+        return self if self.line is not None else Untranslatable(str(self), line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    expr: Expr
+    element: str
+    dims: Dims
+    typed: bool = True
+    """Whether the Rust compiler finds the type by itself, so that the expression may stand inside another."""
+
+    @property
+    def type(self) -> str:
+        return f"Tile<{self.element}, {{ [{', '.join(self.dims)}] }}>"
+
+    @property
+    def shape(self) -> Expr:
+        return shape(self.dims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A multiplication that the compiler merges into the sum it is used in: written only there."""
+
+    left: Tile
+    right: Tile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A scalar. `literal` is its value where it is the same in every specialisation."""
+
+    expr: Expr
+    dtype: str
+    """`i32`, `f32`, `bool`, or a type generic."""
+    literal: int | float | bool | None = None
+    fixed: bool = False
+    """Whether it is known when the kernel is compiled."""
+    name: str | None = None
+    """What the source calls the literal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Array:
+    """A parameter in global memory."""
+
+    name: str
+    element: str
+    rank: int
+    pointer: bool
+    """Whether the entry takes it apart: pointer, sizes, strides. Otherwise it is a `&Tensor`."""
+    sizes: tuple[str, ...] = ()
+    strides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A tuple."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """What has no value in the kernel: an element type, an enumeration's member, a function, `None`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`array.tiled_view(...)`, or another thing of cuTile's that stands for a way to read an array."""
+
+    array: Array
+    tile: Dims
+
+
+Value = Tile | Product | Number | Array | Items | Symbol | View
