@@ -110,38 +110,42 @@ def _command(limits: Limits, root: Path, tests: list[str]) -> list[str]:
 
 
 def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
-    """A small environment of our own: nothing of the caller's decides what is captured."""
-    checkout, profile = session.checkout, session.profile
-    package_root = (checkout.root / checkout.package).parent.resolve()
     request = scratch / "request.json"
     request.write_text(json.dumps(_request(session, root, scratch)), encoding="utf-8")
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch),
-        # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
-        "PYTHONPATH": ":".join([*map(str, (SKILL, root, package_root)), os.environ.get("PYTHONPATH", "")]),
-        "USER": "capture",  # torch asks for a name, and in a container the user may have none
-        "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
-        "PYTHONWARNINGS": "ignore",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # what else is installed here shall not decide what is captured
-        "LD_PRELOAD": stubs.preloaded(),
-        "TILEPORT_CAPTURE": str(request),
-        "TILEPORT_CAPABILITY": f"{profile.capability[0]}{profile.capability[1]}",
-        "TILEPORT_SMS": str(profile.sms),
-        "CUTILE_RS_AUTOBUILD": "0",
-        "DISABLE_FALLBACK": "1",
-    }
-    environment |= {
-        name: os.environ[name]
-        for name in ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
-        if name in os.environ
-    }
+    environment = child_environment(session.checkout, session.profile, scratch, root)
+    environment["TILEPORT_CAPTURE"] = str(request)
     if not session.tuning:
         environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
     if session.library is not None:
         environment |= _port_environment(session.library, scratch)
     return environment
+
+
+def child_environment(
+    checkout: Checkout, profile: Profile, scratch: Path, root: Path | None = None
+) -> dict[str, str]:
+    """A small environment of our own for a child that imports the checkout: nothing of the caller's decides what
+    happens there. `root` is another folder to import from."""
+    package_root = (checkout.root / checkout.package).parent.resolve()
+    roots = [SKILL, *([root] if root is not None else []), package_root]
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        # Our own path comes last: in a container the packages lie on it, not beside the interpreter.
+        "PYTHONPATH": ":".join([*map(str, roots), os.environ.get("PYTHONPATH", "")]),
+        "USER": "capture",  # torch asks for a name, and in a container the user may have none
+        "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
+        "PYTHONWARNINGS": "ignore",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # what else is installed here shall not decide what is captured
+        "LD_PRELOAD": stubs.preloaded(),
+        "TILEPORT_CAPABILITY": f"{profile.capability[0]}{profile.capability[1]}",
+        "TILEPORT_SMS": str(profile.sms),
+        "CUTILE_RS_AUTOBUILD": "0",
+        "DISABLE_FALLBACK": "1",
+    }
+    kept = ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
+    return environment | {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:

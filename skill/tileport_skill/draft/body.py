@@ -16,6 +16,10 @@ from tileport_skill.draft.source import Source
 from tileport_skill.draft.values import Dims, Number, Tile, Untranslatable, Value
 
 
+Functions = dict[object, tuple[rust.Function, Value]]
+"""Translated device functions, by source and argument types, with what each returns."""
+
+
 @dataclass(slots=True)
 class Shared:
     """What all functions of one kernel file have in common."""
@@ -23,8 +27,7 @@ class Shared:
     facts: Facts
     sources: dict[str, Source]
     """Device functions by `file:line`."""
-    functions: dict[object, tuple[rust.Function, Value]] = field(default_factory=dict)
-    """Translated device functions, by source and argument types, with what each returns."""
+    functions: Functions = field(default_factory=dict)
     idioms: set[str] = field(default_factory=set)
     declare: bool = False
     """Whether operations that cuTile Rust has no word for may be declared."""
@@ -150,14 +153,14 @@ class Body:
     def literal(self, value: int | float, element: str, dims: Dims, name: str | None = None) -> Tile:
         """A tile full of one number; the second use in a block finds the first."""
         known = name or literal_name(value)
-        made = Tile(expr=call("constant", literal_text(value, element), rust.shape(dims)), element=element, dims=dims)
+        made = Tile(expr=word(known), element=element, dims=dims)
         key = (repr(value), made.type)
         for table in self.literals:
             if key in table:
                 return dataclasses.replace(made, expr=table[key])
         as_word = word(self.free(known))
         if is_spelled(element, value):
-            self.emit(Let((as_word.text,), made.expr, made.type))
+            self.emit(Let((as_word.text,), call("constant", literal_text(value, element), rust.shape(dims)), made.type))
         else:  # cuTile 0.2.0 has no other constants of a generic type, nor right ones of 16 bits
             wide = dataclasses.replace(made, expr=call("constant", literal_text(value, "f32"), rust.shape(dims)), element="f32")
             self.emit(Let((as_word.text,), wide.expr, wide.type))

@@ -20,13 +20,23 @@ def as_tile(body: Body, value: Value, element: str, dims: Dims) -> Tile:
         case Number(literal=int() | float() as literal) if not isinstance(literal, bool) or element == "bool":
             return body.literal(literal, element, dims, value.name)
         case Number():
-            scalar = as_scalar(body, value, element)
+            scalar = _as_word(body, as_scalar(body, value, element))
             if not dims:
                 return Tile(expr=call("scalar_to_tile", scalar.expr), element=element, dims=dims, typed=False)
             return Tile(expr=call("broadcast_scalar", scalar.expr, rust.shape(dims)), element=element, dims=dims)
         case Tile():
             return spread(body, converted(body, value, element), dims)
     raise Untranslatable(f"a {type(value).__name__.lower()} where a tile is needed")
+
+
+def _as_word(body: Body, value: Number) -> Number:
+    """`value` under a name: inside a call, Rust's compiler for tiles takes literals for the call's own type."""
+    if isinstance(value.expr, Word):
+        return value
+    name, body.target = body.target, None
+    name = body.free("scalar") if name is None else name
+    body.emit(rust.Let((name,), value.expr))
+    return dataclasses.replace(value, expr=word(name))
 
 
 def converted(body: Body, value: Tile, element: str) -> Tile:

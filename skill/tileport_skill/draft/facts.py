@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tileport_skill.draft.oracle.records import Node, Reading, Span
 from tileport_skill.draft.values import Untranslatable
+from tileport_skill.emit.mapping import TENSOR_CORES
 
 Place = tuple[Span, ...]
 
@@ -30,8 +31,6 @@ RUST_ELEMENTS = {
     "float8_e4m3fn": "f8e4m3fn",
     "float8_e5m2": "f8e5m2",
 }
-TENSOR_CORES = "Mma"
-"""Ends the name of a generic that is `tf32` where the generic of the name before it is `f32`, and the same otherwise."""
 
 
 def span(node: ast.AST) -> Span:

@@ -23,7 +23,14 @@ def call_function(body: Body, node: ast.Call, key: str) -> Value:
     arguments = _arguments(body, node, source)
     if any(isinstance(value, (Array, Items, View)) for value in arguments.values()):
         return _in_place(body, node, source, arguments)
-    return _as_function(body, node, source, arguments)
+    try:
+        return _as_function(body, node, source, arguments)
+    except _Merged:
+        return _in_place(body, node, source, arguments)
+
+
+class _Merged(Exception):
+    """The function's result is a product that its caller merges into a sum, so it cannot stand by itself."""
 
 
 def _arguments(body: Body, node: ast.Call, source: Source) -> dict[str, Value]:
@@ -113,6 +120,8 @@ def _translated(body: Body, node: ast.Call, source: Source, given: dict[str, Val
     result = inner.returned
     if result is None:
         raise Untranslatable(f"{source.tree.name}, which returns nothing", source.tree.lineno)
+    if isinstance(result, Product):
+        raise _Merged
     returns, expr = _returned(inner, result)
     types = [*parameters, returns]
     function = rust.Function(

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FILE = Path(__file__).with_name("idioms.rs")
+ACCESSES = ("read_masked", "read", "write_masked", "write")
+"""The functions that touch memory. cuTile 0.2.0 wants their latency written out, so each latency has its own."""
+LATENCY = re.compile(r"(\w+)_latency_(\d+)")
 
 
 @functools.cache
@@ -22,13 +25,36 @@ def all_idioms() -> dict[str, str]:
     return found
 
 
+def with_latency(name: str, latency: str | None) -> str:
+    """The idiom `name` whose accesses are hinted to take `latency`."""
+    return name if latency is None else f"{name}_latency_{latency}"
+
+
 def with_their_own(names: Iterable[str]) -> tuple[str, ...]:
     """The texts of `names` and of all that they call, in the order of the file."""
-    known = all_idioms()
-    wanted, waiting = set[str](), list(names)
+    texts: dict[str, str] = {}
+    waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            waiting += [other for other in known if other != name and re.search(rf"\b{other}\(", known[name])]
-    return tuple(text for name, text in known.items() if name in wanted)
+        if name not in texts:
+            texts[name] = _text(name)
+            called = re.findall(r"\b(\w+)\(", texts[name])
+            waiting += [other for other in called if other != name and _base(other) in all_idioms()]
+    order = list(all_idioms())
+    return tuple(texts[name] for name in sorted(texts, key=lambda name: (order.index(_base(name)), name)))
+
+
+def _base(name: str) -> str:
+    found = LATENCY.fullmatch(name)
+    return found[1] if found else name
+
+
+def _text(name: str) -> str:
+    found = LATENCY.fullmatch(name)
+    if not found:
+        return all_idioms()[name]
+    base, latency = found.groups()
+    renamed = "|".join((base, *ACCESSES))
+    text = re.sub(rf"\b({renamed})(?=[<(])", rf"\1_latency_{latency}", all_idioms()[base])
+    text = re.sub(r"/// (.*)$", rf"/// \1 Memory is hinted to take {latency} of 10.", text, count=1, flags=re.MULTILINE)
+    return text.replace("Latency::<0>", f"Latency::<{latency}>")

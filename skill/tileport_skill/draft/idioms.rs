@@ -1,18 +1,30 @@
 // Functions that kernels share, in the Rust of cuTile 0.2.0. `idioms.py` copies those that a kernel uses into it.
+// Their steps stand in the order of cuTile Python's own: where registers are short, that order shows in the cubin.
 
 /// An integer in as many lanes as `like` has, widened to 64 bits.
-fn lanes<const N: i32>(value: i32, _like: Tile<i64, { [N] }>) -> Tile<i64, { [N] }> {
+fn lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<i64, { [N] }> {
     let value: Tile<i32, { [] }> = scalar_to_tile(value);
     let value: Tile<i64, { [] }> = exti(value);
     value.reshape(const_shape![1]).broadcast(const_shape![N])
 }
 
-/// Which lanes of `index` are at least 0 and less than `size`: one comparison of unsigned numbers.
-fn inside<const N: i32>(index: Tile<i64, { [N] }>, size: i32) -> Tile<bool, { [N] }> {
-    let size: Tile<i64, { [N] }> = lanes(size, index);
-    let size: Tile<u64, { [N] }> = bitcast(size);
-    let index: Tile<u64, { [N] }> = bitcast(index);
+/// The same bits as unsigned: a negative number becomes one that is larger than any size.
+fn unsigned_lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<u64, { [N] }> {
+    let value: Tile<i32, { [] }> = scalar_to_tile(value);
+    let value: Tile<u64, { [] }> = exti(value);
+    value.reshape(const_shape![1]).broadcast(const_shape![N])
+}
+
+/// Which lanes of `index` are at least 0 and less than `size`.
+fn inside<const N: i32>(index: Tile<i32, { [N] }>, size: i32) -> Tile<bool, { [N] }> {
+    let size = unsigned_lanes(size, index);
+    let index: Tile<u64, { [N] }> = exti(index);
     lt_tile(index, size)
+}
+
+/// Whether `row` is at least 0 and less than `rows`, in as many lanes as `like` has.
+fn row_inside<const N: i32>(row: i32, rows: i32, like: Tile<i32, { [N] }>) -> Tile<bool, { [N] }> {
+    lt_tile(unsigned_lanes(row, like), unsigned_lanes(rows, like))
 }
 
 /// The addresses of the elements at `offset`s.
@@ -27,19 +39,35 @@ fn addresses<E: ElementType, const N: i32>(
     pointers
 }
 
-/// Reads the elements at `pointers`; lanes outside `mask` read zero.
+/// Zero of the array's element type. cuTile 0.2.0 has no scalar of a generic type but one read out of a tile.
+fn zero_of<E: ElementType>(_array: *mut E) -> E {
+    let zero: Tile<E, { [1] }> = constant(E::ZERO, const_shape![1]);
+    let zero: Tile<E, { [] }> = reduce_sum(zero, 0i32);
+    let zero: E = tile_to_scalar(zero);
+    zero
+}
+
+/// Minus infinity of the array's element type, by way of `f32`: cuTile 0.2.0's own constant of type `bf16` is NaN.
+fn minus_infinity_of<E: ElementType>(_array: *mut E) -> E {
+    let wide: Tile<f32, { [1] }> = constant(f32::NEG_INFINITY, const_shape![1]);
+    let infinity: Tile<E, { [1] }> = convert_tile(wide);
+    let infinity: Tile<E, { [] }> = reduce_max(infinity, 0i32);
+    let infinity: E = tile_to_scalar(infinity);
+    infinity
+}
+
+/// Reads the elements at `pointers`; lanes outside `mask` read `padding`.
 unsafe fn read_masked<E: ElementType, const N: i32>(
-    array: *mut E,
     pointers: PointerTile<*mut E, { [N] }>,
     mask: Tile<bool, { [N] }>,
+    padding: E,
 ) -> Tile<E, { [N] }> {
-    let zero = zero_of(array);
     let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
         pointers,
         ordering::Weak,
         None::<scope::TileBlock>,
         Some(mask),
-        Some(zero),
+        Some(padding),
         None::<Token>,
         Latency::<0>,
     );
@@ -60,47 +88,6 @@ unsafe fn read<E: ElementType, const N: i32>(
         Latency::<0>,
     );
     tile
-}
-
-/// Zero of the array's element type. cuTile 0.2.0 has no scalar of a generic type but one read out of a tile.
-fn zero_of<E: ElementType>(_array: *mut E) -> E {
-    let zero: Tile<E, { [1] }> = constant(E::ZERO, const_shape![1]);
-    let zero: Tile<E, { [] }> = reduce_sum(zero, 0i32);
-    let zero: E = tile_to_scalar(zero);
-    zero
-}
-
-/// `ct.gather(array, index)`: lanes outside the array read zero.
-unsafe fn gather<E: ElementType, const N: i32>(
-    array: *mut E,
-    length: i32,
-    index: Tile<i32, { [N] }>,
-    check_bounds: bool,
-) -> Tile<E, { [N] }> {
-    let index: Tile<i64, { [N] }> = exti(index);
-    if check_bounds {
-        let mask = inside(index, length);
-        unsafe { read_masked(array, addresses(array, index), mask) }
-    } else {
-        unsafe { read(addresses(array, index)) }
-    }
-}
-
-/// `ct.scatter(array, index, value)`: lanes outside the array are not written.
-unsafe fn scatter<E: ElementType, const N: i32>(
-    array: *mut E,
-    length: i32,
-    index: Tile<i32, { [N] }>,
-    value: Tile<E, { [N] }>,
-    check_bounds: bool,
-) {
-    let index: Tile<i64, { [N] }> = exti(index);
-    if check_bounds {
-        let mask = inside(index, length);
-        unsafe { write_masked(addresses(array, index), value, mask) };
-    } else {
-        unsafe { write(addresses(array, index), value) };
-    }
 }
 
 /// Writes `value` to `pointers`, but for the lanes outside `mask`.
@@ -136,7 +123,29 @@ unsafe fn write<E: ElementType, const N: i32>(
     );
 }
 
-/// `ct.gather(array, (row, column))`, one row: lanes outside the array read zero.
+/// `ct.gather(array, index)`: lanes outside the array read zero.
+unsafe fn gather<E: ElementType, const N: i32>(
+    array: *mut E,
+    length: i32,
+    index: Tile<i32, { [N] }>,
+) -> Tile<E, { [N] }> {
+    let mask = inside(index, length);
+    let offset: Tile<i64, { [N] }> = exti(index);
+    unsafe { read_masked(addresses(array, offset), mask, zero_of(array)) }
+}
+
+/// `ct.gather(array, index)`: lanes outside the array read minus infinity.
+unsafe fn gather_or_minus_infinity<E: ElementType, const N: i32>(
+    array: *mut E,
+    length: i32,
+    index: Tile<i32, { [N] }>,
+) -> Tile<E, { [N] }> {
+    let mask = inside(index, length);
+    let offset: Tile<i64, { [N] }> = exti(index);
+    unsafe { read_masked(addresses(array, offset), mask, minus_infinity_of(array)) }
+}
+
+/// `ct.gather(array, (row, column))`: lanes outside the array read zero.
 unsafe fn gather_row<E: ElementType, const N: i32>(
     array: *mut E,
     rows: i32,
@@ -144,20 +153,80 @@ unsafe fn gather_row<E: ElementType, const N: i32>(
     row_stride: i32,
     row: i32,
     column: Tile<i32, { [N] }>,
-    check_bounds: bool,
 ) -> Tile<E, { [N] }> {
+    let mask = row_inside(row, rows, column);
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let mask = mask & inside(column, columns);
     let column: Tile<i64, { [N] }> = exti(column);
-    let row = lanes(row, column);
-    let offset = row * lanes(row_stride, column) + column;
-    if check_bounds {
-        let mask = inside(row, rows) & inside(column, columns);
-        unsafe { read_masked(array, addresses(array, offset), mask) }
-    } else {
-        unsafe { read(addresses(array, offset)) }
+    unsafe { read_masked(addresses(array, offset + column), mask, zero_of(array)) }
+}
+
+/// `ct.gather(array, (row, column))`: lanes outside the array read minus infinity.
+unsafe fn gather_row_or_minus_infinity<E: ElementType, const N: i32>(
+    array: *mut E,
+    rows: i32,
+    columns: i32,
+    row_stride: i32,
+    row: i32,
+    column: Tile<i32, { [N] }>,
+) -> Tile<E, { [N] }> {
+    let mask = row_inside(row, rows, column);
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let mask = mask & inside(column, columns);
+    let column: Tile<i64, { [N] }> = exti(column);
+    unsafe {
+        read_masked(
+            addresses(array, offset + column),
+            mask,
+            minus_infinity_of(array),
+        )
     }
 }
 
-/// `ct.scatter(array, (row, column), value)`, one row: lanes outside the array are not written.
+/// `ct.gather(array, index, check_bounds=False)`: every index must be in the array.
+unsafe fn gather_unchecked<E: ElementType, const N: i32>(
+    array: *mut E,
+    index: Tile<i32, { [N] }>,
+) -> Tile<E, { [N] }> {
+    let offset: Tile<i64, { [N] }> = exti(index);
+    unsafe { read(addresses(array, offset)) }
+}
+
+/// `ct.gather(array, (row, column), check_bounds=False)`: every index must be in the array.
+unsafe fn gather_row_unchecked<E: ElementType, const N: i32>(
+    array: *mut E,
+    row_stride: i32,
+    row: i32,
+    column: Tile<i32, { [N] }>,
+) -> Tile<E, { [N] }> {
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let column: Tile<i64, { [N] }> = exti(column);
+    unsafe { read(addresses(array, offset + column)) }
+}
+
+/// `ct.scatter(array, index, value)`: lanes outside the array are not written.
+unsafe fn scatter<E: ElementType, const N: i32>(
+    array: *mut E,
+    length: i32,
+    index: Tile<i32, { [N] }>,
+    value: Tile<E, { [N] }>,
+) {
+    let mask = inside(index, length);
+    let offset: Tile<i64, { [N] }> = exti(index);
+    unsafe { write_masked(addresses(array, offset), value, mask) };
+}
+
+/// `ct.scatter(array, index, value, check_bounds=False)`: every index must be in the array.
+unsafe fn scatter_unchecked<E: ElementType, const N: i32>(
+    array: *mut E,
+    index: Tile<i32, { [N] }>,
+    value: Tile<E, { [N] }>,
+) {
+    let offset: Tile<i64, { [N] }> = exti(index);
+    unsafe { write(addresses(array, offset), value) };
+}
+
+/// `ct.scatter(array, (row, column), value)`: lanes outside the array are not written.
 unsafe fn scatter_row<E: ElementType, const N: i32>(
     array: *mut E,
     rows: i32,
@@ -166,17 +235,51 @@ unsafe fn scatter_row<E: ElementType, const N: i32>(
     row: i32,
     column: Tile<i32, { [N] }>,
     value: Tile<E, { [N] }>,
-    check_bounds: bool,
 ) {
+    let mask = row_inside(row, rows, column);
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let mask = mask & inside(column, columns);
     let column: Tile<i64, { [N] }> = exti(column);
-    let row = lanes(row, column);
-    let offset = row * lanes(row_stride, column) + column;
-    if check_bounds {
-        let mask = inside(row, rows) & inside(column, columns);
-        unsafe { write_masked(addresses(array, offset), value, mask) };
-    } else {
-        unsafe { write(addresses(array, offset), value) };
-    }
+    unsafe { write_masked(addresses(array, offset + column), value, mask) };
+}
+
+/// `ct.scatter(array, (row, column), value, check_bounds=False)`: every index must be in the array.
+unsafe fn scatter_row_unchecked<E: ElementType, const N: i32>(
+    array: *mut E,
+    row_stride: i32,
+    row: i32,
+    column: Tile<i32, { [N] }>,
+    value: Tile<E, { [N] }>,
+) {
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let column: Tile<i64, { [N] }> = exti(column);
+    unsafe { write(addresses(array, offset + column), value) };
+}
+
+/// `ct.scatter(array, index, value)` for one element.
+unsafe fn scatter_one<E: ElementType>(
+    array: *mut E,
+    length: i32,
+    index: i32,
+    value: Tile<E, { [] }>,
+) {
+    let index: Tile<i32, { [] }> = scalar_to_tile(index);
+    let unsigned: Tile<u64, { [] }> = exti(index);
+    let length: Tile<i32, { [] }> = scalar_to_tile(length);
+    let length: Tile<u64, { [] }> = exti(length);
+    let mask = lt_tile(unsigned, length);
+    let offset: Tile<i64, { [] }> = exti(index);
+    let base: PointerTile<*mut E, { [] }> = pointer_to_tile(array);
+    let pointer: PointerTile<*mut E, { [] }> = base.offset_tile(offset);
+    let _token: Token = store_ptr_tko(
+        pointer,
+        value,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        Some(mask),
+        None::<Token>,
+        Latency::<0>,
+    );
 }
 
 /// Python's `a % b`: the result has the sign of `b`.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tileport_skill.capture import records
 from tileport_skill.capture.records import Constant, Scalar
 from tileport_skill.draft import rust
-from tileport_skill.draft.body import Body, Shared
+from tileport_skill.draft.body import Body, Functions, Shared
 from tileport_skill.draft.facts import Facts, rust_element
 from tileport_skill.draft.naming import constant_name, function_name, rust_name, snake
 from tileport_skill.draft.oracle.records import Reading
@@ -26,29 +26,37 @@ AXES = {1: ("length",), 2: ("rows", "columns")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A translated kernel: its entry, the functions it needs, the idioms they need."""
+    """A translated kernel: its entry and the idioms it needs."""
 
     kernel: str
     entry: rust.Function
-    functions: tuple[rust.Function, ...]
     idioms: frozenset[str]
     source: Source
 
 
 def translate_kernel(
-    variant: Variant, readings: Sequence[Reading], sources: Mapping[str, Source], source: Source, *, declare: bool
+    variant: Variant,
+    readings: Sequence[Reading],
+    sources: Mapping[str, Source],
+    functions: Functions,
+    *,
+    declare: bool,
 ) -> Entry:
-    """Raises `Untranslatable` naming the construct and its line."""
-    shared = Shared(facts=Facts(readings, variant.generics), sources=dict(sources), declare=declare)
+    """Raises `Untranslatable` naming the construct and its line.
+
+    `functions` are the device functions that other kernels of the file have needed; it gets those of this one.
+    """
+    source = next(iter(sources.values()))
+    own = dict(functions)
+    facts = Facts(readings, variant.generics)
+    shared = Shared(facts=facts, sources=dict(sources), declare=declare, functions=own)
     body = Body(shared=shared, source=source, place=(), line=source.body[0].lineno - 1)
     parameters, constants = _parameters(body, variant, source, list(sources.values()))
     body.line = min(body.line, source.body[0].lineno - 1)
     run(body, source.body)
     entry = _entry(variant, body, parameters, constants, source)
-    functions = tuple(function for function, _ in shared.functions.values())
-    return Entry(
-        kernel=variant.kernel, entry=entry, functions=functions, idioms=frozenset(shared.idioms), source=source
-    )
+    functions.update(own)
+    return Entry(kernel=variant.kernel, entry=entry, idioms=frozenset(shared.idioms), source=source)
 
 
 def _parameters(

@@ -8,6 +8,7 @@ values at run time (`launcher.py`).
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ from tileport_skill.emit.entries import (
     TensorParameter,
 )
 from tileport_skill.emit.launcher import DTYPES, TensorFacts, address_of, divisor_of, tensor_facts
+
+TENSOR_CORES = "Mma"
+"""Ends the name of a type generic that stands for what another becomes on tensor cores."""
 
 
 class Unmapped(Exception):
@@ -163,14 +167,17 @@ def _agree(types: dict[str, str], generic: str, element: str, entry: Entry) -> N
 
 
 def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant]) -> tuple[str, ...]:
-    """Type generics as bound; const generics by the reference's constant of the same name."""
+    """Type generics as bound; const generics by the reference's constant of the same name.
+
+    Rust takes no const generic of type `f32`: a constant `eps` goes as `EPS_BITS`, its bits as an `i32`. A type that
+    no argument has, `EMma`, is what `E` becomes on tensor cores: `tf32` for `f32`, else the same.
+    """
     by_key = {_key(name): constant for name, constant in constants.items()}
+    by_key |= {_key(f"{name}_bits"): constant for name, constant in constants.items() if constant.type == "float"}
     found = []
     for generic in entry.generics:
         if not isinstance(generic, ConstGeneric):
-            if generic.name not in types:
-                raise Unmapped(f"entry {entry.name}: no argument says what {generic.name} is")
-            found.append(types[generic.name])
+            found.append(_type(generic.name, types, entry))
             continue
         constant = by_key.get(_key(generic.name))
         if constant is None:
@@ -179,8 +186,23 @@ def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant
                 f"entry {entry.name}: no constant of the reference is named {generic.name}; it has {names}. "
                 "Name const generics after the constants they stand for."
             )
-        found.append(constant.text.lower() if constant.type == "bool" else constant.text)
+        found.append(_spelled(constant))
     return tuple(found)
+
+
+def _type(generic: str, types: dict[str, str], entry: Entry) -> str:
+    if generic in types:
+        return types[generic]
+    base = generic.removesuffix(TENSOR_CORES)
+    if base == generic or base not in types:
+        raise Unmapped(f"entry {entry.name}: no argument says what {generic} is")
+    return "tf32" if types[base] == "f32" else types[base]
+
+
+def _spelled(constant: Constant) -> str:
+    if constant.type == "float":
+        return str(struct.unpack("<i", struct.pack("<f", float(constant.text)))[0])
+    return constant.text.lower() if constant.type == "bool" else constant.text
 
 
 def _key(name: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.calls.site import Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of
 from tileport_skill.draft.expressions import dims_from
-from tileport_skill.draft.rust import Call, Expr, Method, Run, Unsafe, call, word
+from tileport_skill.draft.idioms import all_idioms, with_latency
+from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, call, word
 from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
 
 PADDING = {
@@ -89,9 +91,10 @@ def load(site: Site) -> Value:
     if access.plain:
         return Tile(expr=Method(view, "load", (access.index,)), element=access.array.element, dims=dims)
     modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
-    reference = word(f"&{view.flat}")
-    expr = Call("load_view_tko", (reference, access.index, *map(word, modes)))
-    return Tile(expr=expr, element=access.array.element, dims=dims)
+    name = site.body.free(f"{access.array.name}_view")
+    site.body.emit(rust.Let((name,), view, f"Partition<{access.array.element}, {{ [{', '.join(dims)}] }}>"))
+    expr = Call("load_view_tko", (word(f"&{name}"), access.index, *map(word, modes)))
+    return Tile(expr=expr, element=access.array.element, dims=dims, typed=False)
 
 
 def _read_view(access: _Access, padding: str) -> Expr:
@@ -132,8 +135,10 @@ def store(site: Site) -> Value:
         site.body.emit(Run(Unsafe(Method(view, "store", (tile.expr, access.index)))))
         return Symbol("None")
     modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
-    reference = word(f"&mut {view.flat}")
-    written = Call("store_view_tko_mut", (reference, tile.expr, access.index, *map(word, modes)))
+    name = site.body.free(f"{array.name}_view")
+    type_ = f"PartitionMut<{array.element}, {{ [{', '.join(dims)}] }}>"
+    site.body.emit(rust.Let((name,), Unsafe(view), type_, mutable=True))
+    written = Call("store_view_tko_mut", (word(f"&mut {name}"), tile.expr, access.index, *map(word, modes)))
     site.body.emit(Run(Unsafe(written)))
     return Symbol("None")
 
@@ -157,11 +162,21 @@ def num_tiles(site: Site) -> Value:
 @handles("gather", "array", "indices", "mask", "padding_value", "check_bounds", "latency")
 def gather(site: Site) -> Value:
     array = site.array("array")
+    moved = _elements(site, array)
     padding = _padding(site)
-    name, arguments, dims = _elements(site, array, f"gather{padding}")
-    check = site.flag("check_bounds", True)
-    arguments += [word(str(check).lower()) if isinstance(check, bool) else check.expr]
-    return Tile(expr=Unsafe(Call(site.body.idiom(name), tuple(arguments))), element=array.element, dims=dims)
+
+    def read(checked: bool) -> Expr:
+        return Unsafe(moved.call(site, "gather", padding if checked else "", checked))
+
+    expr = _by_flag(site.flag("check_bounds", True), read)
+    return Tile(expr=expr, element=array.element, dims=moved.dims, typed=not isinstance(expr, If))
+
+
+def _by_flag(check: Number | bool, make: Callable[[bool], Expr]) -> Expr:
+    """The checked or the unchecked way, or a choice between them."""
+    if isinstance(check, bool):
+        return make(check)
+    return If(check.expr, Block((), make(True)), Block((), make(False)))
 
 
 def _padding(site: Site) -> str:
@@ -177,32 +192,57 @@ def _padding(site: Site) -> str:
 @handles("scatter", "array", "indices", "value", "mask", "check_bounds", "latency")
 def scatter(site: Site) -> Value:
     array = site.array("array")
-    name, arguments, dims = _elements(site, array, "scatter")
-    value = site.body.named(as_tile(site.body, site.value("value"), array.element, dims), f"{array.name}_tile")
+    moved = _elements(site, array)
+    value = site.body.named(as_tile(site.body, site.value("value"), array.element, moved.dims), f"{array.name}_tile")
+
+    def write(checked: bool) -> Expr:
+        return Unsafe(moved.call(site, "scatter", "", checked, value.expr))
+
     check = site.flag("check_bounds", True)
-    arguments += [value.expr, word(str(check).lower()) if isinstance(check, bool) else check.expr]
-    site.body.emit(Run(Unsafe(Call(site.body.idiom(name), tuple(arguments)))))
+    if isinstance(check, bool):
+        site.body.emit(Run(write(check)))
+    else:
+        arms = [Block((Run(write(checked)),)) for checked in (True, False)]
+        site.body.emit(Run(If(check.expr, arms[0], arms[1])))
     return Symbol("None")
 
 
-def _elements(site: Site, array: Array, operation: str) -> tuple[str, list[Expr], Dims]:
-    """The idiom for this array and these indices, its first arguments, and the shape of what it moves."""
-    if site.optional("mask") is not None or site.optional("latency") is not None:
-        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with a mask or a latency")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Elements:
+    """Which elements of which array a gather or scatter moves."""
+
+    array: Array
+    shape_of_indices: str
+    """The end of the idiom's name."""
+    indices: tuple[Expr, ...]
+    dims: Dims
+    latency: str | None
+
+    def call(self, site: Site, operation: str, padding: str, checked: bool, *more: Expr) -> Call:
+        name = f"{operation}{self.shape_of_indices}{padding if checked else '_unchecked'}"
+        if name not in all_idioms():
+            raise Untranslatable(f"`{ast.unparse(site.node)[:60]}`, for which there is no translation yet")
+        sizes = self.array.sizes if checked else ()
+        known = (self.array.name, *sizes, *self.array.strides[:-1])
+        name = site.body.idiom(with_latency(name, self.latency))
+        return Call(name, (*map(word, known), *self.indices, *more))
+
+
+def _elements(site: Site, array: Array) -> _Elements:
+    if site.optional("mask") is not None:
+        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with a mask")
     indices = site.value("indices")
     items = indices.items if isinstance(indices, Items) else (indices,)
-    if len(items) != array.rank:
-        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with {len(items)} indices")
     dims: Dims = ()
     for item in items:
         dims = broadcast_dims(dims, dims_of(item))
     kinds = "".join("n" if isinstance(item, Number) else str(len(dims_of(item))) for item in items)
-    suffix = {"1": "", "n1": "_row"}.get(kinds)
-    if suffix is None:
+    suffix = {"1": "", "n1": "_row", "n": "_one"}.get(kinds)
+    if suffix is None or len(items) != array.rank:
         raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with indices of these shapes")
-    parts = [_index(site, item) for item in items]
-    known = [word(array.name), *map(word, array.sizes), *map(word, array.strides[:-1])]
-    return f"{operation}{suffix}", [*known, *parts], dims
+    parts = tuple(_index(site, item) for item in items)
+    latency = None if site.optional("latency") is None else str(site.integer("latency"))
+    return _Elements(array=array, shape_of_indices=suffix, indices=parts, dims=dims, latency=latency)
 
 
 def _index(site: Site, item: Value) -> Expr:
