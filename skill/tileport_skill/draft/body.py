@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.facts import Facts, Place, Seen, span
@@ -15,6 +16,8 @@ from tileport_skill.draft.rust import Blank, Comment, Expr, Let, Stmt, Word, cal
 from tileport_skill.draft.source import Source
 from tileport_skill.draft.values import Dims, Number, Tile, Untranslatable, Value
 
+if TYPE_CHECKING:
+    from tileport_skill.draft.tokens import Order
 
 Functions = dict[object, tuple[rust.Function, Value]]
 """Translated device functions, by source and argument types, with what each returns."""
@@ -52,6 +55,8 @@ class Body:
     loops: list[set[str]] = field(default_factory=list)
     """The names each loop around carries from one round to the next."""
     returned: Value | None = None
+    orders: dict[str, Order] = field(default_factory=dict)
+    """Arrays whose accesses wait for each other."""
 
     def seen(self, node: ast.AST) -> Seen:
         found = self.maybe(node)
@@ -159,18 +164,26 @@ class Body:
             if key in table:
                 return dataclasses.replace(made, expr=table[key])
         as_word = word(self.free(known))
-        if is_spelled(element, value):
-            self.emit(Let((as_word.text,), call("constant", literal_text(value, element), rust.shape(dims)), made.type))
-        else:  # cuTile 0.2.0 has no other constants of a generic type, nor right ones of 16 bits
-            wide = dataclasses.replace(made, expr=call("constant", literal_text(value, "f32"), rust.shape(dims)), element="f32")
-            self.emit(Let((as_word.text,), wide.expr, wide.type))
-            self.emit(Let((as_word.text,), call("convert_tile", as_word), made.type))
+        for statement in constant_lets(self, as_word.text, value, made):
+            self.emit(statement)
         self.literals[-1][key] = as_word
         return dataclasses.replace(made, expr=as_word)
 
     def idiom(self, name: str) -> str:
         self.shared.idioms.add(name)
         return name
+
+
+def constant_lets(body: Body, name: str, value: int | float, tile: Tile) -> list[Let]:
+    """Names a tile full of `value`. cuTile Rust 0.2.0 spells no constants of a generic type but zero."""
+    element, shape = tile.element, rust.shape(tile.dims)
+    if is_spelled(element, value):
+        return [Let((name,), call("constant", literal_text(value, element), shape), tile.type)]
+    if body.shared.declare:
+        return [Let((name,), call(body.idiom("constant_of"), literal_text(value, "f32"), shape), tile.type)]
+    wide = dataclasses.replace(tile, element="f32")
+    constant = Let((name,), call("constant", literal_text(value, "f32"), shape), wide.type)
+    return [constant, Let((name,), call("convert_tile", word(name)), tile.type)]
 
 
 def bound_to(value: Tile | Number, name: str, *, mutable: bool = False) -> Tile | Number:

@@ -197,7 +197,8 @@ def reshaped(body: Body, value: Tile, dims: Dims) -> Tile:
     if value.dims == dims:
         return value
     inner = body.named(value, "flat")
-    return Tile(expr=Method(inner.expr, "reshape", (rust.shape(dims),)), element=value.element, dims=dims)
+    made = Method(inner.expr, "reshape", (rust.shape(dims),))
+    return Tile(expr=made, element=value.element, dims=dims, typed=False)
 
 
 def dims_from(values: Sequence[Value] | Value) -> Dims:

@@ -61,6 +61,8 @@ def _in_place(body: Body, node: ast.Call, source: Source, arguments: dict[str, V
         taken=body.taken,
         literals=body.literals,
         line=source.body[0].lineno - 1,
+        orders=body.orders,
+        loops=[set() for _ in body.loops],
     )
     run(inner, source.body)
     return inner.returned or Symbol("None")

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FILE = Path(__file__).with_name("idioms.rs")
-ACCESSES = ("read_masked", "read", "write_masked", "write")
+ACCESSES = ("read_masked", "read", "write_masked", "write", "write_after")
 """The functions that touch memory. cuTile 0.2.0 wants their latency written out, so each latency has its own."""
+DECLARED = "_declared"
+"""Ends the name of what stands for an idiom in kernels that may declare operations."""
 LATENCY = re.compile(r"(\w+)_latency_(\d+)")
 
 
@@ -30,14 +32,21 @@ def with_latency(name: str, latency: str | None) -> str:
     return name if latency is None else f"{name}_latency_{latency}"
 
 
-def with_their_own(names: Iterable[str]) -> tuple[str, ...]:
-    """The texts of `names` and of all that they call, in the order of the file."""
+def with_their_own(names: Iterable[str], *, declare: bool) -> tuple[str, ...]:
+    """The texts of `names` and of all that they call, in the order of the file.
+
+    With `declare`, those that may declare operations of Tile IR themselves are exact where the others convert.
+    """
     texts: dict[str, str] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in texts:
-            texts[name] = _text(name)
+            declared = f"{name}{DECLARED}"
+            if declare and declared in all_idioms():
+                texts[name] = all_idioms()[declared].replace(declared, name)
+            else:
+                texts[name] = _text(name)
             called = re.findall(r"\b(\w+)\(", texts[name])
             waiting += [other for other in called if other != name and _base(other) in all_idioms()]
     order = list(all_idioms())

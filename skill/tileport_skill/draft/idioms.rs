@@ -216,6 +216,43 @@ unsafe fn scatter<E: ElementType, const N: i32>(
     unsafe { write_masked(addresses(array, offset), value, mask) };
 }
 
+/// Writes `value` to `pointers`, but for the lanes outside `mask`, behind what `after` stands for.
+unsafe fn write_after<E: ElementType, const N: i32>(
+    pointers: PointerTile<*mut E, { [N] }>,
+    value: Tile<E, { [N] }>,
+    mask: Tile<bool, { [N] }>,
+    after: Token,
+) -> Token {
+    let written: Token = store_ptr_tko(
+        pointers,
+        value,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        Some(mask),
+        Some(after),
+        Latency::<0>,
+    );
+    written
+}
+
+/// `ct.scatter(array, (row, column), value)` behind what `after` stands for, which its own token replaces.
+unsafe fn scatter_row_after<E: ElementType, const N: i32>(
+    array: *mut E,
+    rows: i32,
+    columns: i32,
+    row_stride: i32,
+    row: i32,
+    column: Tile<i32, { [N] }>,
+    value: Tile<E, { [N] }>,
+    after: Token,
+) -> Token {
+    let mask = row_inside(row, rows, column);
+    let offset = lanes(row, column) * lanes(row_stride, column);
+    let mask = mask & inside(column, columns);
+    let column: Tile<i64, { [N] }> = exti(column);
+    unsafe { write_after(addresses(array, offset + column), value, mask, after) }
+}
+
 /// `ct.scatter(array, index, value, check_bounds=False)`: every index must be in the array.
 unsafe fn scatter_unchecked<E: ElementType, const N: i32>(
     array: *mut E,
@@ -310,4 +347,23 @@ pub fn exp_approx<E: ElementType, const S: [i32; N], R: rounding::Mode>(
     rounding: R,
 ) -> Tile<E, S> {
     unreachable!()
+}
+
+/// A constant of one element type from a literal of another, rounded once. cuTile Rust 0.2.0 spells no constants of a
+/// generic type but zero, and `bf16`'s wrongly: this declares Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.constant", params = [], attribute_params = ["value:dense"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn constant_of<V: ElementType, E: ElementType, const S: [i32; N]>(
+    value: V,
+    shape: Shape<S>,
+) -> Tile<E, S> {
+    unreachable!()
+}
+
+/// Minus infinity of the array's element type.
+fn minus_infinity_of_declared<E: ElementType>(_array: *mut E) -> E {
+    let infinity: Tile<E, { [1] }> = constant_of(f32::NEG_INFINITY, const_shape![1]);
+    let infinity: Tile<E, { [] }> = reduce_max(infinity, 0i32);
+    let infinity: E = tile_to_scalar(infinity);
+    infinity
 }

@@ -17,6 +17,7 @@ from tileport_skill.draft.oracle.records import Reading
 from tileport_skill.draft.rust import call, word
 from tileport_skill.draft.source import Source
 from tileport_skill.draft.statements import run
+from tileport_skill.draft.tokens import follow, ordered_arrays
 from tileport_skill.draft.values import Array, Number, Untranslatable, Value
 from tileport_skill.draft.variant import Variant
 
@@ -52,7 +53,8 @@ def translate_kernel(
     shared = Shared(facts=facts, sources=dict(sources), declare=declare, functions=own)
     body = Body(shared=shared, source=source, place=(), line=source.body[0].lineno - 1)
     parameters, constants = _parameters(body, variant, source, list(sources.values()))
-    body.line = min(body.line, source.body[0].lineno - 1)
+    outside = [one for one in source.body if not isinstance(one, ast.For)]
+    follow(body, (array for one in outside for array in ordered_arrays(body, one) if not array.pointer))
     run(body, source.body)
     entry = _entry(variant, body, parameters, constants, source)
     functions.update(own)

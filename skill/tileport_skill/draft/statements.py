@@ -13,6 +13,7 @@ from tileport_skill.draft.coerce import as_scalar
 from tileport_skill.draft.expressions import number, translate
 from tileport_skill.draft.naming import rust_name, snake
 from tileport_skill.draft.rust import For, Let, Word, word
+from tileport_skill.draft.tokens import begin_loop
 from tileport_skill.draft.values import Items, Number, Product, Symbol, Tile, Untranslatable, Value
 
 
@@ -30,12 +31,7 @@ def run(body: Body, statements: Sequence[ast.stmt]) -> None:
 
 
 def _head_end(statement: ast.stmt) -> int:
-    """The last line of what is written at once: a compound statement's comments inside its body come later."""
-    inner: list[ast.stmt] = getattr(statement, "body", [])
-    return max(statement.lineno, inner[0].lineno - 1) if inner and False else _simple_end(statement)
-
-
-def _simple_end(statement: ast.stmt) -> int:
+    """The last line of what is written at once: comments inside a compound statement's body come later."""
     compound = isinstance(statement, (ast.For, ast.If, ast.While, ast.With))
     return statement.lineno if compound else statement.end_lineno or statement.lineno
 
@@ -135,6 +131,7 @@ def _loop(body: Body, node: ast.For) -> None:
     carried = [name for name in _assigned(node.body) if name in body.env and _is_carried(body, name, node)]
     for name in carried:
         _make_mutable(body, name)
+    begin_loop(body, node)
     body.loops.append(set(carried))
     index = rust_name(node.target.id, body.env, body.taken)
     with body.block() as block:

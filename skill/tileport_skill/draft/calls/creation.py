@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tileport_skill.draft import rust
+from tileport_skill.draft.body import constant_lets
 from tileport_skill.draft.calls.site import Site, handles
 from tileport_skill.draft.coerce import as_tile, converted
 from tileport_skill.draft.expressions import dims_from, number
-from tileport_skill.draft.rust import Expr, call, word
-from tileport_skill.draft.values import Number, Tile, Untranslatable, Value
+from tileport_skill.draft.rust import call, word
+from tileport_skill.draft.values import Dims, Number, Tile, Untranslatable, Value
 
 
 @handles("bid", "axis")
@@ -47,19 +48,17 @@ def _full(site: Site, value: Value) -> Tile:
     dims = dims_from(site.value("shape"))
     element = site.element
     if isinstance(value, Number) and isinstance(value.literal, (int, float)):
-        return constant(site, value.literal, element, dims)
+        return _constant(site, value.literal, element, dims)
     return as_tile(site.body, value, element, dims)
 
 
-def constant(site: Site, value: int | float, element: str, dims: tuple[str, ...]) -> Tile:
+def _constant(site: Site, value: int | float, element: str, dims: Dims) -> Tile:
     """A tile of one number that is about to get a name of its own."""
-    from tileport_skill.draft.body import is_spelled, literal_text
-
-    shape: Expr = rust.shape(dims)
-    if is_spelled(element, value):
-        return Tile(expr=call("constant", literal_text(value, element), shape), element=element, dims=dims, typed=False)
-    wide = Tile(expr=call("constant", literal_text(value, "f32"), shape), element="f32", dims=dims, typed=False)
-    return converted(site.body, wide, element)
+    name = site.body.target or "constant"
+    *before, last = constant_lets(site.body, name, value, Tile(expr=word(name), element=element, dims=dims))
+    for statement in before:
+        site.body.emit(statement)
+    return Tile(expr=last.value, element=element, dims=dims, typed=False)
 
 
 @handles("astype", "x", "dtype", "rounding_mode")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.calls.site import Site, handles
-from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, name_of
 from tileport_skill.draft.expressions import dims_from
 from tileport_skill.draft.idioms import all_idioms, with_latency
-from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, call, word
+from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, Word, call, word
+from tileport_skill.draft.tokens import before_write, note_read, note_write, of_read
 from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
 
 PADDING = {
@@ -31,10 +32,15 @@ class _Access:
 
     array: Array
     dims: Dims
-    index: Expr
+    index: Call
     latency: str | None
     tma: str
     order: tuple[int, ...] | None
+
+    @property
+    def exact_index(self) -> Call:
+        """The index with its literals' type written out, which only methods do without."""
+        return Call("", tuple(word(f"{p.flat}i32") if p.flat.isdigit() else p for p in self.index.arguments), "[]")
 
     @property
     def plain(self) -> bool:
@@ -87,24 +93,33 @@ def _order(site: Site) -> tuple[int, ...] | None:
 def load(site: Site) -> Value:
     dims = dims_from(site.value("shape"))
     access = _access(site, dims)
-    view = _read_view(access, site.symbol("padding_mode", "PaddingMode.UNDETERMINED"))
-    if access.plain:
-        return Tile(expr=Method(view, "load", (access.index,)), element=access.array.element, dims=dims)
-    modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
-    name = site.body.free(f"{access.array.name}_view")
-    site.body.emit(rust.Let((name,), view, f"Partition<{access.array.element}, {{ [{', '.join(dims)}] }}>"))
-    expr = Call("load_view_tko", (word(f"&{name}"), access.index, *map(word, modes)))
-    return Tile(expr=expr, element=access.array.element, dims=dims, typed=False)
+    array, body = access.array, site.body
+    order = of_read(body, array)
+    padding = site.symbol("padding_mode", "PaddingMode.UNDETERMINED")
+    view = _read_view(access, padding, order.write if order else None)
+    if access.plain and order is None and isinstance(view, Method):
+        return Tile(expr=Method(view, "load", (access.index,)), element=array.element, dims=dims)
+    name = body.free(f"{body.target or array.name}_view")
+    body.emit(rust.Let((name,), view, f"Partition<{array.element}, {{ [{', '.join(dims)}] }}>"))
+    made: Expr = Method(word(name), "load", (access.index,))
+    if not access.plain or order is not None:
+        modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
+        made = Call("load_view_tko", (word(f"&{name}"), access.exact_index, *map(word, modes)))
+    tile = Tile(expr=made, element=array.element, dims=dims, typed=access.plain and order is None)
+    if order is not None:
+        tile = body.step(tile, f"{array.name}_tile")
+        note_read(body, order, name, name_of(tile.expr))
+    return tile
 
 
-def _read_view(access: _Access, padding: str) -> Expr:
+def _read_view(access: _Access, padding: str, after: Word | None) -> Expr:
     tensor = word(access.array.name)
-    if padding == ZERO:
+    if padding == ZERO and after is None:
         if access.order is None:
             return Method(tensor, "partition", (rust.shape(access.dims),))
         return Method(tensor, "partition_permuted", (rust.shape(access.dims), _axes(access.order)))
     order = word("dim_map::Identity") if access.order is None else _axes(access.order)
-    token = call("get_tensor_token", tensor)
+    token = after or call("get_tensor_token", tensor)
     return call("make_partition_view", tensor, rust.shape(access.dims), word(PADDING[padding]), order, token)
 
 
@@ -129,17 +144,25 @@ def store(site: Site) -> Value:
     access = _access(site, dims)
     if access.order is not None:
         raise Untranslatable("`ct.store` with an order, which cuTile Rust 0.2.0 cannot say")
-    tile = site.body.named(as_tile(site.body, value, array.element, dims), f"{array.name}_tile")
-    view = Method(word(array.name), "partition_full_mut", (rust.shape(dims),))
-    if access.plain:
-        site.body.emit(Run(Unsafe(Method(view, "store", (tile.expr, access.index)))))
+    body = site.body
+    tile = body.named(as_tile(body, value, array.element, dims), f"{array.name}_tile")
+    after = before_write(body, array)
+    view: Expr = Method(word(array.name), "partition_full_mut", (rust.shape(dims),))
+    if access.plain and array.name not in body.orders:
+        body.emit(Run(Unsafe(Method(view, "store", (tile.expr, access.index)))))
         return Symbol("None")
-    modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
-    name = site.body.free(f"{array.name}_view")
+    if after is not None:
+        view = call("make_partition_view_mut", word(array.name), rust.shape(dims), word("padding::None"), after)
+    name = body.free(f"{array.name}_view")
     type_ = f"PartitionMut<{array.element}, {{ [{', '.join(dims)}] }}>"
-    site.body.emit(rust.Let((name,), Unsafe(view), type_, mutable=True))
-    written = Call("store_view_tko_mut", (word(f"&mut {name}"), tile.expr, access.index, *map(word, modes)))
-    site.body.emit(Run(Unsafe(written)))
+    body.emit(rust.Let((name,), Unsafe(view), type_, mutable=True))
+    written: Expr = Method(word(name), "store", (tile.expr, access.index))
+    if not access.plain:
+        modes = ("ordering::Weak", "scope::TileBlock", _option(access.latency), access.tma)
+        written = Call("store_view_tko_mut", (word(f"&mut {name}"), tile.expr, access.exact_index, *map(word, modes)))
+    body.emit(Run(Unsafe(written)))
+    if array.name in body.orders:
+        note_write(body, array, call("get_partition_token_mut", word(f"&{name}")))
     return Symbol("None")
 
 
@@ -199,6 +222,12 @@ def scatter(site: Site) -> Value:
         return Unsafe(moved.call(site, "scatter", "", checked, value.expr))
 
     check = site.flag("check_bounds", True)
+    after = before_write(site.body, array)
+    if after is not None:
+        if check is not True:
+            raise Untranslatable(f"`{ast.unparse(site.node)[:60]}`, ordered and unchecked")
+        note_write(site.body, array, Unsafe(moved.call(site, "scatter", "_after", True, value.expr, after)))
+        return Symbol("None")
     if isinstance(check, bool):
         site.body.emit(Run(write(check)))
     else:

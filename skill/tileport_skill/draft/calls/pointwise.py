@@ -7,6 +7,7 @@ import ast
 from tileport_skill.draft.arithmetic import FLOATS, compare, is_generic, negative, on_tiles
 from tileport_skill.draft.calls.site import Handler, Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product
+from tileport_skill.draft.expressions import number
 from tileport_skill.draft.rust import Binary, Call, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
 
@@ -65,18 +66,19 @@ for _name, _operator in {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "
     handles(_name, "x", "y")(_bitwise(_operator))
 
 
-def _shift(function: str, idiom: bool) -> Handler:
-    def handler(site: Site) -> Value:
-        made = on_tiles(site.body, "+", site.value("x"), site.value("y"), site.element)
-        assert isinstance(made, Tile) and isinstance(made.expr, Binary)
-        modes = (word("overflow::None"),) if idiom else ()
-        return Tile(expr=Call(function, (made.expr.left, made.expr.right, *modes)), element=made.element, dims=made.dims)
-
-    return handler
+@handles("bitwise_rshift", "x", "y")
+def right_shift(site: Site) -> Value:
+    made = on_tiles(site.body, "+", site.value("x"), site.value("y"), site.element)
+    assert isinstance(made, Tile) and isinstance(made.expr, Binary)
+    return Tile(expr=Call("shri", (made.expr.left, made.expr.right)), element=made.element, dims=made.dims)
 
 
-handles("bitwise_rshift", "x", "y")(_shift("shri", idiom=False))
-handles("bitwise_lshift", "x", "y")(_shift("shli", idiom=True))
+@handles("bitwise_lshift", "x", "y")
+def left_shift(site: Site) -> Value:
+    """Only by a known distance, as a multiplication: cuTile Rust 0.2.0 cannot shift without promising no overflow."""
+    power = number(2 ** site.integer("y"))
+    made = on_tiles(site.body, "*", site.value("x"), power, site.element)
+    return plain_product(site.body, made) if isinstance(made, Product) else made
 
 
 def _extreme(tile_function: str, scalar_function: str) -> Handler:
