@@ -9,6 +9,7 @@ import typer
 from tileport_skill import verify_cli
 from tileport_skill.capture import cli as capture_cli
 from tileport_skill.capture import survey_cli
+from tileport_skill.draft import cli as draft_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tileir.cli import ir_app
@@ -23,6 +24,7 @@ survey_cli.add_commands(app)
 emit_cli.add_commands(app)
 verify_cli.add_commands(app)
 bench_cli.add_commands(app)
+draft_cli.add_commands(app)
 
 
 def main() -> None:

@@ -107,6 +107,11 @@ def verify(
     return tuple(rows)
 
 
+def verify_kernel(captured: Capture, kernel: Path, emitter: Emitter) -> list[Row]:
+    """Compares a `kernel.rs`, wherever it lies, with everything in `captured`."""
+    return _rows(captured, _emitted(captured, kernel, emitter))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sides:
     """The launches that compile to one kernel on both sides."""

@@ -121,9 +121,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
     return environment
 
 
-def child_environment(
-    checkout: Checkout, profile: Profile, scratch: Path, root: Path | None = None
-) -> dict[str, str]:
+def child_environment(checkout: Checkout, profile: Profile, scratch: Path, root: Path | None = None) -> dict[str, str]:
     """A small environment of our own for a child that imports the checkout: nothing of the caller's decides what
     happens there. `root` is another folder to import from."""
     package_root = (checkout.root / checkout.package).parent.resolve()

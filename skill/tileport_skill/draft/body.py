@@ -215,4 +215,3 @@ def literal_text(value: int | float | bool, element: str) -> Expr:
             text += "0" if text.endswith(".") else ""
         return word(f"{text}{element}")
     return word(f"{int(value)}{element}")
-

@@ -9,6 +9,7 @@ from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
 from tileport_skill.draft.coerce import as_scalar, as_tile
 from tileport_skill.draft.expressions import translate
+from tileport_skill.draft.naming import rust_name, snake
 from tileport_skill.draft.rust import Block, Expr, If, Let, Run, word
 from tileport_skill.draft.values import Number, Product, Symbol, Tile, Untranslatable, Value
 
@@ -101,19 +102,15 @@ def _tail(block: list[rust.Stmt], values: list[Expr]) -> Block:
     if len(values) > 1:
         return Block(tuple(block), rust.Call("", tuple(values)))
     last = block[-1] if block else None
-    if isinstance(last, Let) and not last.mutable and last.names == (values[0].flat,) and not _needs_type(last):
+    if isinstance(last, Let) and not last.mutable and last.type is None and last.names == (values[0].flat,):
         return Block(tuple(block[:-1]), last.value)
     return Block(tuple(block), values[0])
-
-
-def _needs_type(let: Let) -> bool:
-    return let.type is not None
 
 
 def _name_results(body: Body, pattern: list[tuple[str, Value]], types: list[str], choice: If) -> None:
     carried = [name for name, _ in pattern if body.loops and name in body.loops[-1]]
     if carried and len(pattern) > 1:
-        fresh = tuple(body.free(f"{body.env[name].expr.flat}_next") if name in carried else body.free(name) for name, _ in pattern)  # type: ignore[union-attr]
+        fresh = tuple(body.free(f"{snake(name)}_next" if name in carried else snake(name)) for name, _ in pattern)
         body.emit(Let(fresh, choice, f"({', '.join(types)})"))
         for (name, value), one in zip(pattern, fresh, strict=True):
             _rebind(body, name, value, word(one), name in carried)
@@ -122,8 +119,6 @@ def _name_results(body: Body, pattern: list[tuple[str, Value]], types: list[str]
         name, value = pattern[0]
         _rebind(body, name, value, choice, True)
         return
-    from tileport_skill.draft.naming import rust_name
-
     words = tuple(rust_name(name, body.env, body.taken) for name, _ in pattern)
     body.emit(Let(words, choice, types[0] if len(types) == 1 else f"({', '.join(types)})"))
     body.taken |= set(words)

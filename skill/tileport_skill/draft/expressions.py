@@ -30,22 +30,27 @@ def _translate(body: Body, node: ast.expr) -> Value:
             return _named(body, node)
         case ast.Tuple() | ast.List():
             return Items(tuple(translate(body, item) for item in node.elts))
-        case ast.BinOp():
-            return _folded(body, node) or binary(body, node, translate(body, node.left), translate(body, node.right))
-        case ast.UnaryOp():
-            return _folded(body, node) or _unary(body, node)
-        case ast.Compare():
-            return _folded(body, node) or _compare(body, node)
-        case ast.BoolOp():
-            return _folded(body, node) or _bool_op(body, node)
-        case ast.IfExp():
-            return _symbol(body, node) or _folded(body, node) or _if_expression(body, node)
         case ast.Subscript():
             return _subscript(body, node)
         case ast.Call():
             from tileport_skill.draft.calls import translate_call
 
             return translate_call(body, node)
+    return _symbol(body, node) or _folded(body, node) or _operator(body, node)
+
+
+def _operator(body: Body, node: ast.expr) -> Value:
+    match node:
+        case ast.BinOp():
+            return binary(body, node, translate(body, node.left), translate(body, node.right))
+        case ast.UnaryOp():
+            return _unary(body, node)
+        case ast.Compare():
+            return _compare(body, node)
+        case ast.BoolOp():
+            return _bool_op(body, node)
+        case ast.IfExp():
+            return _if_expression(body, node)
     raise Untranslatable(f"the expression `{ast.unparse(node)[:60]}`")
 
 
@@ -210,6 +215,11 @@ def dims_from(values: Sequence[Value] | Value) -> Dims:
 def _dim(value: Value) -> str:
     if isinstance(value, Number) and isinstance(value.literal, int):
         return str(value.literal)
-    if isinstance(value, Number) and value.fixed and isinstance(value.expr, rust.Word) and value.expr.text.isidentifier():
+    if (
+        isinstance(value, Number)
+        and value.fixed
+        and isinstance(value.expr, rust.Word)
+        and value.expr.text.isidentifier()
+    ):
         return value.expr.text
     raise Untranslatable("a tile size that is computed from others, which Rust's types cannot say")

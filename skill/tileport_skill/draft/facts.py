@@ -1,4 +1,4 @@
-"""The compiler's readings of one kernel, asked by place: over all specialisations at once, in terms of type generics."""
+"""The compiler's readings of one kernel, asked by place: over all specialisations, in terms of type generics."""
 
 from __future__ import annotations
 

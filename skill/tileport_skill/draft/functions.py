@@ -12,7 +12,7 @@ from tileport_skill.draft.expressions import translate
 from tileport_skill.draft.naming import function_name, rust_name
 from tileport_skill.draft.rust import Call, Expr, word
 from tileport_skill.draft.source import Source
-from tileport_skill.draft.values import Array, Items, Number, Product, Symbol, Tile, Untranslatable, Value, View
+from tileport_skill.draft.values import Array, Items, Number, Product, Symbol, Tile, Untranslatable, Value
 
 
 def call_function(body: Body, node: ast.Call, key: str) -> Value:
@@ -21,7 +21,7 @@ def call_function(body: Body, node: ast.Call, key: str) -> Value:
     if source is None:
         raise Untranslatable(f"`{ast.unparse(node.func)}`, whose source was not found")
     arguments = _arguments(body, node, source)
-    if any(isinstance(value, (Array, Items, View)) for value in arguments.values()):
+    if any(isinstance(value, (Array, Items)) for value in arguments.values()):
         return _in_place(body, node, source, arguments)
     try:
         return _as_function(body, node, source, arguments)

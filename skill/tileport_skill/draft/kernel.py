@@ -90,9 +90,10 @@ def _read_by_pointer(source: Source, device: list[Source]) -> set[str]:
     found = set()
     for tree in (one.tree for one in [source, *device]):
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-                if node.func.attr in POINTER_FUNCTIONS and isinstance(node.args[0], ast.Name):
-                    found.add(node.args[0].id)
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+                continue
+            if node.func.attr in POINTER_FUNCTIONS and isinstance(node.args[0], ast.Name):
+                found.add(node.args[0].id)
     return found
 
 

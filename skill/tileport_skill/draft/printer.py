@@ -41,6 +41,11 @@ def print_module(module: Module) -> str:
     return f"{head}#[cutile::module]\npub mod {module.name} {{\n{chr(10).join(parts)}}}\n"
 
 
+def print_function(function: Function) -> str:
+    """One function with its documentation, as it stands at the margin."""
+    return _function(function, 0)
+
+
 def print_block(block: Block) -> str:
     """The statements of one block, as they stand inside a function."""
     return "\n".join(_block(block, 0))
@@ -97,7 +102,11 @@ def _statement(statement: Stmt, indent: int) -> list[str]:
         case Run():
             return _ended(_lines(pad, statement.value, indent, 1))
         case For():
-            return [f"{pad}for {statement.name} in {_range(statement)} {{", *_block(statement.body, indent + 4), f"{pad}}}"]
+            return [
+                f"{pad}for {statement.name} in {_range(statement)} {{",
+                *_block(statement.body, indent + 4),
+                f"{pad}}}",
+            ]
         case _:
             raise TypeError(f"{type(statement).__name__} has no text")
 
@@ -130,7 +139,11 @@ def _lines(head: str, expr: Expr, indent: int, after: int) -> list[str]:
             return [flat]
     match expr:
         case Call():
-            return [f"{head}{expr.function}{expr.brackets[0]}", *_each(expr.arguments, indent), f"{' ' * indent}{expr.brackets[1]}"]
+            return [
+                f"{head}{expr.function}{expr.brackets[0]}",
+                *_each(expr.arguments, indent),
+                f"{' ' * indent}{expr.brackets[1]}",
+            ]
         case Method():
             return list(_chain(head, expr, indent))
         case Binary():

@@ -119,7 +119,7 @@ def _unpack(body: Body, target: ast.Tuple, value: Value) -> None:
         body.bind(part.id, item)
 
 
-# -- loops --------------------------------------------------------------------------------------------------------------
+# -- loops ----------------------------------------------------------------------------------------------------
 
 
 def _loop(body: Body, node: ast.For) -> None:
@@ -168,11 +168,10 @@ def _is_carried(body: Body, name: str, loop: ast.For) -> bool:
     if not isinstance(body.env[name], (Tile, Number, Product)):
         return False
     end = loop.end_lineno or loop.lineno
-    reads = [n for n in ast.walk(body.source.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-    writes = [n.lineno for n in ast.walk(body.source.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
-    later = sorted(n.lineno for n in reads if n.lineno > end)
-    rewritten = min((line for line in writes if line > end), default=None)
-    read_later = bool(later) and (rewritten is None or later[0] <= rewritten)
+    uses = [n for n in ast.walk(body.source.tree) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
+    reads = [n.lineno for n in uses if isinstance(n.ctx, ast.Load)]
+    writes = [n.lineno for n in uses if isinstance(n.ctx, ast.Store)]
+    read_later = bool(reads) and (not writes or min(reads) <= min(writes))
     return read_later or _read_first(loop.body, name)
 
 
@@ -180,7 +179,7 @@ def _read_first(statements: Sequence[ast.stmt], name: str) -> bool:
     """Whether a round reads `name` before it surely writes it."""
     for statement in statements:
         names = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
-        if any(isinstance(n.ctx, ast.Load) for n in names) or isinstance(statement, ast.AugAssign) and names:
+        if any(isinstance(n.ctx, ast.Load) for n in names) or (isinstance(statement, ast.AugAssign) and names):
             return True
         if names and isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return False

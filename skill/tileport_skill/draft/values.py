@@ -87,12 +87,4 @@ class Symbol:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """`array.tiled_view(...)`, or another thing of cuTile's that stands for a way to read an array."""
-
-    array: Array
-    tile: Dims
-
-
-Value = Tile | Product | Number | Array | Items | Symbol | View
+Value = Tile | Product | Number | Array | Items | Symbol

@@ -9,11 +9,9 @@ from tileport_skill.draft.calls import creation, matrix, memory, pointwise, redu
 from tileport_skill.draft.calls.site import HANDLERS, Site
 from tileport_skill.draft.expressions import translate
 from tileport_skill.draft.functions import call_function
-from tileport_skill.draft.values import Symbol, Untranslatable, Value
+from tileport_skill.draft.values import Untranslatable, Value
 
 __all__ = ["creation", "matrix", "memory", "pointwise", "reductions", "shapes", "translate_call"]
-
-METHODS = "cuda.tile.Tile."
 
 
 def translate_call(body: Body, node: ast.Call) -> Value:
@@ -34,7 +32,3 @@ def translate_call(body: Body, node: ast.Call) -> Value:
         raise Untranslatable(f"`{name}`, for which there is no translation yet")
     handler, parameters = known
     return handler(Site.of(body, node, parameters, receiver))
-
-
-def none_symbol() -> Symbol:
-    return Symbol("None")

@@ -54,7 +54,9 @@ def _access(site: Site, dims: Dims) -> _Access:
     index = site.value("index")
     items = index.items if isinstance(index, Items) else (index,)
     parts = tuple(as_scalar(site.body, item, "i32").expr for item in items)
-    if site.symbol("memory_order", "MemoryOrder.WEAK") != "MemoryOrder.WEAK" or not site.known_flag("check_bounds", True):
+    if site.symbol("memory_order", "MemoryOrder.WEAK") != "MemoryOrder.WEAK" or not site.known_flag(
+        "check_bounds", True
+    ):
         raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with an unusual memory order or unchecked bounds")
     return _Access(
         array=array,
@@ -179,7 +181,7 @@ def num_tiles(site: Site) -> Value:
     return Number(expr=call("num_tiles", word(f"&{name}"), word(site.integer("axis"))), dtype="i32")
 
 
-# -- elements -----------------------------------------------------------------------------------------------------------
+# -- elements -------------------------------------------------------------------------------------------------
 
 
 @handles("gather", "array", "indices", "mask", "padding_value", "check_bounds", "latency")

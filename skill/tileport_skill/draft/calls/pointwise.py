@@ -69,7 +69,8 @@ for _name, _operator in {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "
 @handles("bitwise_rshift", "x", "y")
 def right_shift(site: Site) -> Value:
     made = on_tiles(site.body, "+", site.value("x"), site.value("y"), site.element)
-    assert isinstance(made, Tile) and isinstance(made.expr, Binary)
+    assert isinstance(made, Tile)
+    assert isinstance(made.expr, Binary)
     return Tile(expr=Call("shri", (made.expr.left, made.expr.right)), element=made.element, dims=made.dims)
 
 

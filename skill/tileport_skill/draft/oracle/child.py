@@ -1,4 +1,4 @@
-"""`python -m tileport_skill.draft.oracle.child REQUEST`: imports the checkout's kernels and asks the compiler about them.
+"""`python -m tileport_skill.draft.oracle.child REQUEST`: asks cuTile's compiler about kernels.
 
 The request names an architecture, the kernels' modules and the captured specialisations; the answer is one JSON file.
 """

@@ -23,12 +23,13 @@ from cuda.tile.compilation import KernelSignature
 from tileport_skill.draft.oracle.records import Access, Fused, Node, Reading, Span
 
 BYTECODE_VERSION = "13.3"
+Place = tuple[Span, ...]
 
 
 def read(function: AnnotatedFunction, signature: KernelSignature, specialisation: str) -> Reading:
     """What the compiler makes of `function` under `signature`."""
     nodes: list[Node] = []
-    products: dict[str, Loc] = {}
+    products: dict[Place, Place] = {}
     try:
         with _recording(nodes, products):
             done = _compile.compile_tile(
@@ -45,7 +46,8 @@ def read(function: AnnotatedFunction, signature: KernelSignature, specialisation
     body = done.final_ir[0]
     assert body is not None
     ops = list(_walk(body))
-    fused = [Fused(product=place(products[op.result_var.name]), sum=place(op.loc)) for op in ops if op.op == "fma"]
+    sums = dict.fromkeys(place(op.loc) for op in ops if op.op == "fma")
+    fused = [Fused(product=products[one], sum=one) for one in sums if one in products]
     loops = [place(op.loc) for op in ops if isinstance(op, Loop)]
     return Reading(
         specialisation=specialisation,
@@ -57,7 +59,7 @@ def read(function: AnnotatedFunction, signature: KernelSignature, specialisation
 
 
 @contextmanager
-def _recording(nodes: list[Node], products: dict[str, Loc]) -> Iterator[None]:
+def _recording(nodes: list[Node], products: dict[Place, Place]) -> Iterator[None]:
     """Listens where the compiler types an expression, and where it merges two operations into one."""
     dispatch, rewrite = hir2ir._dispatch_call, rewrite_patterns.MatchContext.add_rewrite
 
@@ -70,7 +72,7 @@ def _recording(nodes: list[Node], products: dict[str, Loc]) -> Iterator[None]:
             nodes.append(_node(made, hir2ir.retarget_loc(call.loc, scope)))
 
     def noting(self: Any, to_remove: Any, to_add: Any) -> None:
-        products[to_add[-1].result_var.name] = to_remove[0].loc
+        products[place(to_add[-1].loc)] = place(to_remove[0].loc)
         rewrite(self, to_remove, to_add)
 
     hir2ir._dispatch_call = listening

@@ -1,4 +1,4 @@
-"""What cuTile's own compiler says about one kernel under one specialisation: types at places, fused operations, loops."""
+"""What cuTile's own compiler says of one kernel in one specialisation: types at places, fused operations, loops."""
 
 from __future__ import annotations
 

@@ -1,0 +1,128 @@
+"""`tileport-skill draft`: a first port of an operator, written and proved by a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tileport_skill.capture.records import Capture
+from tileport_skill.capture.session import capture
+from tileport_skill.draft.check import Line, check, exit_status, refused_line
+from tileport_skill.draft.measure import Measured
+from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.emit.cli import built_emitter
+from tileport_skill.emit.program import Emitter
+from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.port_files import port_files
+
+Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
+Out = Annotated[Path, typer.Option("--out", help="Where `<op>_kernel/kernel.rs` goes.")]
+Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
+Check = Annotated[bool, typer.Option("--check", help="Prove the draft against everything captured, on the CPU.")]
+Declare = Annotated[
+    bool, typer.Option("--declare", help="Let the kernel declare operations that cuTile Rust 0.2.0 has no word for.")
+]
+Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
+Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+ARCHS = ["sm_90"]
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command("draft")(draft_command)
+
+
+def draft_command(
+    operator: str,
+    repo: Repo = Path(),
+    out: Out = Path("draft"),
+    arch: Archs = ARCHS,
+    checked: Check = False,
+    declare: Declare = False,
+    emitter: Program = None,
+    tuning: Tuning = True,
+    as_json: Json = False,
+) -> None:
+    """Draft an operator's port. So far only its kernel.rs, translated from the Python source; no launcher, no wrapper.
+
+    Exit status: 0 every kernel translated (with --check: and equal), 10 one differs, 11 one is refused or not known
+    to be equal, 12 bad request, 13 our machinery.
+    """
+    started = time.monotonic()
+    checkout = open_checkout(repo)
+    found = find_operator(read_operators(checkout), operator)
+    with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
+        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning)
+    known = {one.id: one for captured in captures for one in captured.specialisations}
+    if not known:
+        raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
+    draft = draft_kernel(checkout, found, list(known.values()), arch[0], declare=declare)
+    path = out / Path(port_files(checkout, found).kernel).parent.name / "kernel.rs"
+    if draft.text is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(draft.text, encoding="utf-8")
+    lines = _lines(draft, captures, path, Emitter(emitter or built_emitter()) if checked else None)
+    seconds = time.monotonic() - started
+    _print_json(found.name, path, lines, seconds) if as_json else _print(path, draft, lines, seconds)
+    raise typer.Exit(exit_status(lines))
+
+
+def _lines(draft: KernelDraft, captures: tuple[Capture, ...], path: Path, emitter: Emitter | None) -> tuple[Line, ...]:
+    if emitter is not None and draft.text is not None:
+        return check(draft, captures, path, emitter)
+    made = [
+        Line(kernel=m.kernel, equal={}, different=0, unknown=0, why=(), measured=m, refused=None)
+        for m in draft.translated
+    ]
+    return (*made, *map(refused_line, draft.refused))
+
+
+def _print_json(operator: str, path: Path, lines: tuple[Line, ...], seconds: float) -> None:
+    document = {
+        "operator": operator,
+        "kernel": str(path),
+        "seconds": round(seconds, 1),
+        "kernels": TypeAdapter(tuple[Line, ...]).dump_python(lines, mode="json"),
+    }
+    print(json.dumps(document, indent=1))
+
+
+def _print(path: Path, draft: KernelDraft, lines: tuple[Line, ...], seconds: float) -> None:
+    table = Table("kernel", "equal", "different", "unknown", "names kept", "lines", "Python", "unsafe", "", box=None)
+    for line in lines:
+        equal = ", ".join(f"{count} {rung}" for rung, count in line.equal.items()) or "-"
+        table.add_row(line.kernel, equal, *_counts(line), *_measures(line.measured), escape(_remark(line)))
+    console = Console(width=None if sys.stdout.isatty() else 220)
+    console.print(table)
+    if draft.text is not None:
+        console.print(f"{path}: {len(draft.text.splitlines())} lines. {seconds:.1f} s.")
+
+
+def _counts(line: Line) -> tuple[str, str]:
+    return str(line.different or "-"), str(line.unknown or "-")
+
+
+def _measures(one: Measured | None) -> tuple[str, str, str, str]:
+    if one is None:
+        return "", "", "", ""
+    return f"{one.names_kept} of {one.names}", str(one.rust_lines), str(one.python_lines), str(one.unsafe)
+
+
+def _remark(line: Line) -> str:
+    if line.refused is not None:
+        place = f"line {line.refused.line}: " if line.refused.line else ""
+        return f"not translated: {place}{line.refused.reason}"
+    if line.measured is not None and not line.measured.translated:
+        return "; ".join(("more like a transcript than a translation", *line.why))[:160]
+    return "; ".join(line.why)[:160]
