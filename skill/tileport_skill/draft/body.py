@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.facts import Facts, Place, Seen, span
-from tileport_skill.draft.naming import literal_name, rust_name
+from tileport_skill.draft.naming import literal_name, rust_name, step_name
 from tileport_skill.draft.rust import Blank, Comment, Expr, Let, Stmt, Word, call, word
 from tileport_skill.draft.source import Source
 from tileport_skill.draft.values import Dims, Number, Tile, Untranslatable, Value
@@ -52,6 +53,8 @@ class Body:
     """The last line of the source whose comments are written."""
     target: str | None = None
     """What the current statement assigns to, while that name is free for a step on the way."""
+    last_step: str | None = None
+    """The name that a step of the current statement has taken from it."""
     loops: list[set[str]] = field(default_factory=list)
     """The names each loop around carries from one round to the next."""
     returned: Value | None = None
@@ -123,7 +126,8 @@ class Body:
         match value:
             case Tile() | Number():
                 rust_word = rust_name(name, self.env, self.taken)
-                self.let(rust_word, value, mutable=mutable)
+                if mutable or value.expr != word(rust_word):
+                    self.let(rust_word, value, mutable=mutable)
                 self.taken.add(rust_word)
                 self.env[name] = bound_to(value, rust_word, mutable=mutable)
             case _:
@@ -145,10 +149,12 @@ class Body:
 
     def step(self, value: Tile, suffix: str) -> Tile:
         """A step on the way to the current statement's result, under the result's name if that is free."""
-        name = self.target
-        self.target = None
+        name, self.target = self.target, None
+        if name is None and self.last_step is not None and re.search(rf"\b{self.last_step}\b", value.expr.flat):
+            name = self.last_step  # that step is used up here
+        self.last_step = name
         if name is None:
-            name = self.free(suffix)
+            name = self.free(step_name(value.expr, value.element) or suffix)
         self.let(name, value)
         self.taken.add(name)
         return dataclasses.replace(value, expr=word(name), typed=True)

@@ -23,7 +23,11 @@ fn inside<const N: i32>(index: Tile<i32, { [N] }>, size: i32) -> Tile<bool, { [N
 }
 
 /// Whether `row` is at least 0 and less than `rows`, in as many lanes as `like` has.
-fn row_inside<const N: i32>(row: i32, rows: i32, like: Tile<i32, { [N] }>) -> Tile<bool, { [N] }> {
+fn row_inside<const N: i32>(
+    row: i32,
+    rows: i32,
+    like: Tile<i32, { [N] }>,
+) -> Tile<bool, { [N] }> {
     lt_tile(unsigned_lanes(row, like), unsigned_lanes(rows, like))
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tileport_skill.draft.rust import Word
+from tileport_skill.draft.rust import Call, Expr, Method, Word
 from tileport_skill.draft.values import Array, Number, Tile, Value
 
 KEYWORDS = frozenset(
@@ -169,3 +169,19 @@ def module_name(operator: str) -> str:
 def function_name(kernel: str) -> str:
     """`_relu_fwd_kernel` becomes `relu_fwd_kernel`."""
     return snake(kernel)
+
+
+def step_name(expr: Expr, element: str) -> str | None:
+    """What to call a step that the source does not name: `x_sum`, `x_f32`; None if its expression tells nothing."""
+    match expr:
+        case Call("iota", _):
+            return "lanes"
+        case Call("reduce_sum" | "reduce_max" | "reduce_min" | "reduce_prod" as function, (Word(text), *_)):
+            return f"{text}_{function.removeprefix('reduce_')}"
+        case Call("convert_tile", (Word(text),)):
+            return f"{text}_{element.lower()}"
+        case Call("permute", (Word(text), *_)):
+            return f"{text}_permuted"
+        case Method(Word(text), "reshape", _):
+            return f"{text}_reshaped"
+    return None

@@ -119,7 +119,7 @@ def _range(loop: For) -> str:
 def _bound(head: str, value: Expr, indent: int) -> list[str]:
     """`head value;`, on the next line where that saves breaking it."""
     here = _lines(f"{head} ", value, indent, 1)
-    if len(here) == 1 or isinstance(value, If):
+    if (len(here) == 1 and len(here[0]) < WIDTH) or isinstance(value, If):
         return _ended(here)
     below = _lines(" " * (indent + INDENT), value, indent + INDENT, 1)
     if len(below) == 1 or len(here[0]) > WIDTH:
@@ -139,11 +139,7 @@ def _lines(head: str, expr: Expr, indent: int, after: int) -> list[str]:
             return [flat]
     match expr:
         case Call():
-            return [
-                f"{head}{expr.function}{expr.brackets[0]}",
-                *_each(expr.arguments, indent),
-                f"{' ' * indent}{expr.brackets[1]}",
-            ]
+            return _broken_call(head, expr, indent)
         case Method():
             return list(_chain(head, expr, indent))
         case Binary():
@@ -157,6 +153,15 @@ def _lines(head: str, expr: Expr, indent: int, after: int) -> list[str]:
             return [f"{head}{expr.flat}"]
 
 
+def _broken_call(head: str, expr: Call, indent: int) -> list[str]:
+    """One argument to a line; the only argument, if it is a call or list itself, opens on the call's own line."""
+    opened = f"{head}{expr.function}{expr.brackets[0]}"
+    if len(expr.arguments) == 1 and isinstance(expr.arguments[0], Call):
+        *lines, last = _broken_call(opened, expr.arguments[0], indent)
+        return [*lines, f"{last}{expr.brackets[1]}"]
+    return [opened, *_each(expr.arguments, indent), f"{' ' * indent}{expr.brackets[1]}"]
+
+
 def _may_be_flat(expr: Expr) -> bool:
     """Whether rustfmt leaves `expr` on one line if it fits; short widths count for some parts of it."""
     match expr:
@@ -165,9 +170,8 @@ def _may_be_flat(expr: Expr) -> bool:
             return width <= ARGUMENTS and all(map(_may_be_flat, expr.arguments))
         case Method():
             width = len(", ".join(a.flat for a in expr.arguments))
-            chain = isinstance(expr.receiver, Method) or len(expr.flat) <= ARGUMENTS
             long = isinstance(expr.receiver, Method) and len(expr.flat) > ARGUMENTS
-            return width <= ARGUMENTS and chain and not long and _may_be_flat(expr.receiver)
+            return width <= ARGUMENTS and not long and _may_be_flat(expr.receiver)
         case Binary():
             return _may_be_flat(expr.left) and _may_be_flat(expr.right)
         case Unsafe():
@@ -193,7 +197,11 @@ def _chain(head: str, expr: Method, indent: int) -> Iterator[str]:
     while isinstance(first, Method):
         links.append(first)
         first = first.receiver
-    yield f"{head}{operand(first, ATOM)}"
+    start = operand(first, ATOM)
+    if len(start) <= INDENT and not head.strip():  # rustfmt lets the first method stand behind a short name
+        link = links.pop()
+        start = f"{start}.{link.name}({', '.join(a.flat for a in link.arguments)})"
+    yield f"{head}{start}"
     for link in reversed(links):
         yield f"{' ' * (indent + INDENT)}.{link.name}({', '.join(a.flat for a in link.arguments)})"
 
@@ -204,7 +212,13 @@ def _operands(head: str, expr: Binary, indent: int) -> Iterator[str]:
     while isinstance(first, Binary) and first.precedence == expr.precedence:
         links.append((first.operator, first.right))
         first = first.left
-    yield from _lines(head, first, indent, 0) if first.precedence > expr.precedence else [f"{head}({first.flat})"]
+    if len(first.flat) <= INDENT:  # rustfmt lets the second operand stand behind a short first one
+        operator, part = links.pop()
+        yield f"{head}{first.flat} {operator} {operand(part, expr.precedence + 1)}"
+    elif first.precedence > expr.precedence:
+        yield from _lines(head, first, indent, 0)
+    else:
+        yield f"{head}({first.flat})"
     for operator, part in reversed(links):
         inner = indent + INDENT
         if part.precedence > expr.precedence:

@@ -27,7 +27,7 @@ def run(body: Body, statements: Sequence[ast.stmt]) -> None:
             _run(body, statement)
         except Untranslatable as error:
             raise error.at(statement.lineno) from error
-        body.target = None
+        body.target = body.last_step = None
 
 
 def _head_end(statement: ast.stmt) -> int:

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
 from tileport_skill.draft.facts import span
 from tileport_skill.draft.rust import Assign, Call, Expr, Let, Word, call, word
@@ -21,9 +20,9 @@ from tileport_skill.draft.values import Array
 class Order:
     """What the next access of one array waits for."""
 
-    accesses: list[Word] = field(default_factory=list)
+    accesses: list[Expr] = field(default_factory=list)
     """Tokens of everything since the last write: a write waits for them."""
-    write: Word | None = None
+    write: Expr | None = None
     """The last write's token: a read waits for it."""
     carried: Word | None = None
     """The variable that loops carry, where only writes are ordered."""
@@ -64,10 +63,8 @@ def of_read(body: Body, array: Array) -> Order | None:
     return None if order is None or order.carried is not None else order
 
 
-def note_read(body: Body, order: Order, view: str, name: str) -> None:
-    token = word(body.free(f"{name}_read"))
-    body.emit(Let((token.text,), call("get_partition_token", word(f"&{view}"))))
-    order.accesses.append(token)
+def note_read(order: Order, view: str) -> None:
+    order.accesses.append(call("get_partition_token", word(f"&{view}")))
 
 
 def before_write(body: Body, array: Array) -> Expr | None:
@@ -80,7 +77,7 @@ def before_write(body: Body, array: Array) -> Expr | None:
     return join(body, array, order.accesses) if order.accesses else None
 
 
-def join(body: Body, array: Array, tokens: list[Word]) -> Word:
+def join(body: Body, array: Array, tokens: list[Expr]) -> Expr:
     if len(tokens) == 1:
         return tokens[0]
     name = word(body.free(f"{array.name}_order"))
@@ -93,7 +90,5 @@ def note_write(body: Body, array: Array, token: Expr) -> None:
     order = body.orders[array.name]
     if order.carried is not None:
         body.emit(Assign(order.carried.text, token))
-        return
-    name = word(body.free(f"{array.name}_written"))
-    body.emit(rust.Let((name.text,), token))
-    order.accesses, order.write = [name], name
+    else:
+        order.accesses, order.write = [token], token

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.calls.site import Site, handles
-from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, name_of
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of
 from tileport_skill.draft.expressions import dims_from
 from tileport_skill.draft.idioms import all_idioms, with_latency
-from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, Word, call, word
+from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, call, word
 from tileport_skill.draft.tokens import before_write, note_read, note_write, of_read
 from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
 
@@ -110,11 +110,11 @@ def load(site: Site) -> Value:
     tile = Tile(expr=made, element=array.element, dims=dims, typed=access.plain and order is None)
     if order is not None:
         tile = body.step(tile, f"{array.name}_tile")
-        note_read(body, order, name, name_of(tile.expr))
+        note_read(order, name)
     return tile
 
 
-def _read_view(access: _Access, padding: str, after: Word | None) -> Expr:
+def _read_view(access: _Access, padding: str, after: Expr | None) -> Expr:
     tensor = word(access.array.name)
     if padding == ZERO and after is None:
         if access.order is None:
@@ -155,7 +155,8 @@ def store(site: Site) -> Value:
         return Symbol("None")
     if after is not None:
         view = call("make_partition_view_mut", word(array.name), rust.shape(dims), word("padding::None"), after)
-    name = body.free(f"{array.name}_view")
+    name = f"{array.name}_view"  # the next view of the array may hide this one, once it has its token
+    body.taken.add(name)
     type_ = f"PartitionMut<{array.element}, {{ [{', '.join(dims)}] }}>"
     body.emit(rust.Let((name,), Unsafe(view), type_, mutable=True))
     written: Expr = Method(word(name), "store", (tile.expr, access.index))
@@ -173,11 +174,9 @@ def num_tiles(site: Site) -> Value:
     array, dims = site.array("array"), dims_from(site.value("shape"))
     if _order(site) is not None:
         raise Untranslatable("`ct.num_tiles` with an order")
-    tensor = word(array.name)
-    modes = (word("padding::None"), word("dim_map::Identity"), call("get_tensor_token", tensor))
-    view = Call("make_partition_view", (tensor, rust.shape(dims), *modes))
+    view = Method(word(array.name), "partition", (rust.shape(dims),))
     name = site.body.free(f"{array.name}_tiles")
-    site.body.emit(rust.Let((name,), view, f"Partition<{array.element}, {{ [{', '.join(dims)}] }}>"))
+    site.body.emit(rust.Let((name,), view))
     return Number(expr=call("num_tiles", word(f"&{name}"), word(site.integer("axis"))), dtype="i32")
 
 

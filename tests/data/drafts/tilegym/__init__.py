@@ -1,0 +1,1 @@
+"""A checkout of our own, with kernels for the translator."""

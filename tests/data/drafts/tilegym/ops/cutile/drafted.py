@@ -1,0 +1,70 @@
+"""Kernels of our own: each shows some constructs, and two hold what has no translation."""
+
+import cuda.tile as ct
+
+SLOPE = 0.25
+PAD_ZERO = ct.PaddingMode.ZERO
+
+
+def _squared(x):
+    # x times itself
+    return x * x
+
+
+@ct.kernel
+def _leaky_kernel(x, y, BLOCK: ct.Constant[int], SQUARE: ct.Constant[bool]):
+    """y = x where x is positive, else a quarter of it; squared on request."""
+    block = ct.bid(0)
+    offsets = block * BLOCK + ct.arange(BLOCK, dtype=ct.int32)
+    tile = ct.gather(x, offsets).astype(ct.float32)
+
+    # The slope is a global of the module.
+    result = ct.where(tile > 0, tile, tile * SLOPE)
+    if SQUARE:
+        result = _squared(result)
+    ct.scatter(y, offsets, ct.astype(result, y.dtype))
+
+
+@ct.kernel
+def _rows_kernel(x, w, y, factor: float, ROWS: ct.Constant[int], TILE: ct.Constant[int]):
+    weight = ct.load(w, index=(0,), shape=(TILE,), padding_mode=PAD_ZERO).astype(ct.float32)
+    for row in range(ct.bid(0), ROWS, ct.num_blocks(0)):
+        tile = ct.load(x, index=(row, 0), shape=(1, TILE), padding_mode=PAD_ZERO).astype(ct.float32)
+        mean = ct.sum(tile, axis=1, keepdims=True) / TILE
+        # One multiplication and one addition, which the compiler makes one operation.
+        scaled = (tile - mean) * factor + weight.reshape((1, TILE))
+        ct.store(y, index=(row, 0), tile=scaled.astype(y.dtype))
+
+
+@ct.kernel
+def _halves_kernel(x, TILE: ct.Constant[int]):
+    row = ct.bid(0)
+    left = ct.load(x, index=(row, 0), shape=(1, TILE), padding_mode=PAD_ZERO)
+    right = ct.load(x, index=(row, 1), shape=(1, TILE), padding_mode=PAD_ZERO)
+    # In place: both halves are read before one is written.
+    ct.store(x, index=(row, 0), tile=right)
+    ct.store(x, index=(row, 1), tile=left)
+
+
+@ct.kernel
+def _product_kernel(a, b, c, TILE: ct.Constant[int]):
+    row, column = ct.bid(0), ct.bid(1)
+    dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype
+    total = ct.full((TILE, TILE), 0, dtype=ct.float32)
+    for k in range(ct.num_tiles(a, axis=1, shape=(TILE, TILE))):
+        left = ct.load(a, index=(row, k), shape=(TILE, TILE), padding_mode=PAD_ZERO).astype(dtype)
+        right = ct.load(b, index=(k, column), shape=(TILE, TILE), padding_mode=PAD_ZERO).astype(dtype)
+        total = ct.mma(left, right, total)
+    ct.store(c, index=(row, column), tile=total.astype(c.dtype))
+
+
+@ct.kernel
+def _running_kernel(x, y, TILE: ct.Constant[int]):
+    tile = ct.load(x, index=(0,), shape=(TILE,))
+    ct.store(y, index=(0,), tile=ct.cumsum(tile, axis=0))
+
+
+@ct.kernel
+def _half_tile_kernel(x, y, TILE: ct.Constant[int]):
+    tile = ct.load(x, index=(0,), shape=(TILE // 2,))
+    ct.store(y, index=(0,), tile=tile)

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+//
+// drafted: translated from the cuTile Python source by `tileport-skill draft`.
+// Not translated: _running_kernel (line 64): `cuda.tile.cumsum`, for which there is no translation yet.
+// Not translated: _half_tile_kernel (line 69): a tile size that is computed from others, which Rust's types cannot say.
+
+#[cutile::module]
+pub mod drafted_module {
+    use cutile::core::*;
+
+    /// The same bits as unsigned: a negative number becomes one that is larger than any size.
+    fn unsigned_lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<u64, { [N] }> {
+        let value: Tile<i32, { [] }> = scalar_to_tile(value);
+        let value: Tile<u64, { [] }> = exti(value);
+        value.reshape(const_shape![1]).broadcast(const_shape![N])
+    }
+
+    /// Which lanes of `index` are at least 0 and less than `size`.
+    fn inside<const N: i32>(index: Tile<i32, { [N] }>, size: i32) -> Tile<bool, { [N] }> {
+        let size = unsigned_lanes(size, index);
+        let index: Tile<u64, { [N] }> = exti(index);
+        lt_tile(index, size)
+    }
+
+    /// The addresses of the elements at `offset`s.
+    fn addresses<E: ElementType, const N: i32>(
+        array: *mut E,
+        offset: Tile<i64, { [N] }>,
+    ) -> PointerTile<*mut E, { [N] }> {
+        let base: PointerTile<*mut E, { [] }> = pointer_to_tile(array);
+        let base: PointerTile<*mut E, { [1] }> = base.reshape(const_shape![1]);
+        let base: PointerTile<*mut E, { [N] }> = base.broadcast(const_shape![N]);
+        let pointers: PointerTile<*mut E, { [N] }> = base.offset_tile(offset);
+        pointers
+    }
+
+    /// Zero of the array's element type. cuTile 0.2.0 has no scalar of a generic type but one read out of a tile.
+    fn zero_of<E: ElementType>(_array: *mut E) -> E {
+        let zero: Tile<E, { [1] }> = constant(E::ZERO, const_shape![1]);
+        let zero: Tile<E, { [] }> = reduce_sum(zero, 0i32);
+        let zero: E = tile_to_scalar(zero);
+        zero
+    }
+
+    /// Reads the elements at `pointers`; lanes outside `mask` read `padding`.
+    unsafe fn read_masked<E: ElementType, const N: i32>(
+        pointers: PointerTile<*mut E, { [N] }>,
+        mask: Tile<bool, { [N] }>,
+        padding: E,
+    ) -> Tile<E, { [N] }> {
+        let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
+            pointers,
+            ordering::Weak,
+            None::<scope::TileBlock>,
+            Some(mask),
+            Some(padding),
+            None::<Token>,
+            Latency::<0>,
+        );
+        tile
+    }
+
+    /// Writes `value` to `pointers`, but for the lanes outside `mask`.
+    unsafe fn write_masked<E: ElementType, const N: i32>(
+        pointers: PointerTile<*mut E, { [N] }>,
+        value: Tile<E, { [N] }>,
+        mask: Tile<bool, { [N] }>,
+    ) {
+        let _token: Token = store_ptr_tko(
+            pointers,
+            value,
+            ordering::Weak,
+            None::<scope::TileBlock>,
+            Some(mask),
+            None::<Token>,
+            Latency::<0>,
+        );
+    }
+
+    /// `ct.gather(array, index)`: lanes outside the array read zero.
+    unsafe fn gather<E: ElementType, const N: i32>(
+        array: *mut E,
+        length: i32,
+        index: Tile<i32, { [N] }>,
+    ) -> Tile<E, { [N] }> {
+        let mask = inside(index, length);
+        let offset: Tile<i64, { [N] }> = exti(index);
+        unsafe { read_masked(addresses(array, offset), mask, zero_of(array)) }
+    }
+
+    /// `ct.scatter(array, index, value)`: lanes outside the array are not written.
+    unsafe fn scatter<E: ElementType, const N: i32>(
+        array: *mut E,
+        length: i32,
+        index: Tile<i32, { [N] }>,
+        value: Tile<E, { [N] }>,
+    ) {
+        let mask = inside(index, length);
+        let offset: Tile<i64, { [N] }> = exti(index);
+        unsafe { write_masked(addresses(array, offset), value, mask) };
+    }
+
+    fn squared<const BLOCK: i32>(x: Tile<f32, { [BLOCK] }>) -> Tile<f32, { [BLOCK] }> {
+        x * x
+    }
+
+    /// y = x where x is positive, else a quarter of it; squared on request.
+    ///
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry()]
+    pub unsafe fn leaky_kernel<E: ElementType, const BLOCK: i32, const SQUARE: bool>(
+        x: *mut E,
+        x_length: i32,
+        _x_stride: i32,
+        y: *mut E,
+        y_length: i32,
+        _y_stride: i32,
+    ) {
+        let block = get_tile_block_id().0;
+        let offsets = block * BLOCK;
+        let lanes: Tile<i32, { [BLOCK] }> = iota(const_shape![BLOCK]);
+        let offsets = broadcast_scalar(offsets, const_shape![BLOCK]) + lanes;
+        let tile: Tile<f32, { [BLOCK] }> = convert_tile(unsafe { gather(x, x_length, offsets) });
+
+        // The slope is a global of the module.
+        let zero: Tile<f32, { [BLOCK] }> = constant(0.0f32, const_shape![BLOCK]);
+        let slope: Tile<f32, { [BLOCK] }> = constant(0.25f32, const_shape![BLOCK]);
+        let result = select(gt_tile(tile, zero), tile, tile * slope);
+        let result: Tile<f32, { [BLOCK] }> = if SQUARE { squared(result) } else { result };
+        let result_e: Tile<E, { [BLOCK] }> = convert_tile(result);
+        unsafe { scatter(y, y_length, offsets, result_e) };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn rows_kernel<E: ElementType, const ROWS: i32, const TILE: i32>(
+        x: &Tensor<E, { [-1, -1] }>,
+        w: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1, -1] }>,
+        factor: f32,
+    ) {
+        let weight: Tile<f32, { [TILE] }> = convert_tile(w.partition(const_shape![TILE]).load([0]));
+        for row in (get_tile_block_id().0..ROWS).step_by(get_num_tile_blocks().0 as usize) {
+            let tile: Tile<f32, { [1, TILE] }> =
+                convert_tile(x.partition(const_shape![1, TILE]).load([row, 0]));
+            let mean: Tile<f32, { [1] }> = reduce_sum(tile, 1i32);
+            let mean: Tile<f32, { [1, 1] }> = mean.reshape(const_shape![1, 1]);
+            let tile_f32: f32 = convert_scalar(TILE);
+            let mean = mean / broadcast_scalar(tile_f32, const_shape![1, 1]);
+            // One multiplication and one addition, which the compiler makes one operation.
+            let scaled: Tile<f32, { [1, TILE] }> = weight.reshape(const_shape![1, TILE]);
+            let scaled = fma(
+                tile - mean.broadcast(const_shape![1, TILE]),
+                broadcast_scalar(factor, const_shape![1, TILE]),
+                scaled,
+                rounding::NearestEven,
+                ftz::Disabled,
+            );
+            let scaled_e: Tile<E, { [1, TILE] }> = convert_tile(scaled);
+            unsafe {
+                y.partition_full_mut(const_shape![1, TILE])
+                    .store(scaled_e, [row, 0])
+            };
+        }
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn halves_kernel<E: ElementType, const TILE: i32>(x: &Tensor<E, { [-1, -1] }>) {
+        let row = get_tile_block_id().0;
+        let left_view: Partition<E, { [1, TILE] }> = x.partition(const_shape![1, TILE]);
+        let left: Tile<E, { [1, TILE] }> = load_view_tko(
+            &left_view,
+            [row, 0i32],
+            ordering::Weak,
+            scope::TileBlock,
+            None,
+            tma::Enabled,
+        );
+        let right_view: Partition<E, { [1, TILE] }> = x.partition(const_shape![1, TILE]);
+        let right: Tile<E, { [1, TILE] }> = load_view_tko(
+            &right_view,
+            [row, 1i32],
+            ordering::Weak,
+            scope::TileBlock,
+            None,
+            tma::Enabled,
+        );
+        // In place: both halves are read before one is written.
+        let x_order = join_tokens(&[
+            get_partition_token(&left_view),
+            get_partition_token(&right_view),
+        ]);
+        let mut x_view: PartitionMut<E, { [1, TILE] }> =
+            unsafe { make_partition_view_mut(x, const_shape![1, TILE], padding::None, x_order) };
+        unsafe { x_view.store(right, [row, 0]) };
+        let mut x_view: PartitionMut<E, { [1, TILE] }> = unsafe {
+            make_partition_view_mut(
+                x,
+                const_shape![1, TILE],
+                padding::None,
+                get_partition_token_mut(&x_view),
+            )
+        };
+        unsafe { x_view.store(left, [row, 1]) };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn product_kernel<E: ElementType, EMma: ElementType, const TILE: i32>(
+        a: &Tensor<E, { [-1, -1] }>,
+        b: &Tensor<E, { [-1, -1] }>,
+        c: &Tensor<E, { [-1, -1] }>,
+    ) {
+        let row = get_tile_block_id().0;
+        let column = get_tile_block_id().1;
+        let mut total: Tile<f32, { [TILE, TILE] }> = constant(0.0f32, const_shape![TILE, TILE]);
+        let a_tiles = a.partition(const_shape![TILE, TILE]);
+        for k in 0..num_tiles(&a_tiles, 1) {
+            let left: Tile<EMma, { [TILE, TILE] }> =
+                convert_tile(a.partition(const_shape![TILE, TILE]).load([row, k]));
+            let right: Tile<EMma, { [TILE, TILE] }> =
+                convert_tile(b.partition(const_shape![TILE, TILE]).load([k, column]));
+            total = mmaf(left, right, total);
+        }
+        let total_e: Tile<E, { [TILE, TILE] }> = convert_tile(total);
+        unsafe {
+            c.partition_full_mut(const_shape![TILE, TILE])
+                .store(total_e, [row, column])
+        };
+    }
+}

@@ -1,0 +1,69 @@
+"""The compiler's readings of the kernels in `tests/data/drafts`, asked for once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileport_skill.capture.records import Array, Constant, Hints, Parameter, Scalar, Specialisation
+from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.tilegym.operators import Operator, open_checkout
+
+ROOT = Path(__file__).parents[2] / "data" / "drafts"
+REFERENCE = "tilegym/ops/cutile/drafted.py"
+
+
+def array(name: str, dtype: str, ndim: int) -> Array:
+    return Array(
+        name=name,
+        dtype=dtype,
+        ndim=ndim,
+        index_dtype="int32",
+        stride_constant=(None,) * (ndim - 1) + (1,),
+        shape_constant=(None,) * ndim,
+        stride_divisible_by=(1,) * ndim,
+        shape_divisible_by=(1,) * ndim,
+        base_divisible_by=16,
+        may_alias_internally=False,
+    )
+
+
+def constant(name: str, value: int | bool) -> Constant:
+    return Constant(name=name, type=type(value).__name__, text=repr(value))
+
+
+def specialisation(kernel: str, *parameters: Parameter) -> Specialisation:
+    return Specialisation(
+        id=f"{kernel} {parameters}",
+        kernel=kernel,
+        module="tilegym.ops.cutile.drafted",
+        parameters=parameters,
+        hints=Hints(),
+        calling_convention="t1",
+        ir=None,
+    )
+
+
+def specialisations() -> list[Specialisation]:
+    found = []
+    for dtype in ("float32", "bfloat16"):
+        one, two = (lambda name, d=dtype: array(name, d, 1)), (lambda name, d=dtype: array(name, d, 2))
+        tile = constant("TILE", 32)
+        leaky = (one("x"), one("y"), constant("BLOCK", 128), constant("SQUARE", False))
+        factor = Scalar(name="factor", dtype="float32")
+        found += [
+            specialisation("_leaky_kernel", *leaky),
+            specialisation("_rows_kernel", two("x"), one("w"), two("y"), factor, constant("ROWS", 7), tile),
+            specialisation("_halves_kernel", two("x"), tile),
+            specialisation("_product_kernel", two("a"), two("b"), two("c"), tile),
+            specialisation("_running_kernel", one("x"), one("y"), tile),
+            specialisation("_half_tile_kernel", one("x"), one("y"), tile),
+        ]
+    return found
+
+
+@pytest.fixture(scope="session")
+def draft() -> KernelDraft:
+    operator = Operator(name="drafted", aliases=("drafted",), reference=REFERENCE, kernels=(), tests=(), ported=False)
+    return draft_kernel(open_checkout(ROOT), operator, specialisations(), "sm_90")
