@@ -165,7 +165,7 @@ class Body:
         """A tile full of one number; the second use in a block finds the first."""
         known = name or literal_name(value)
         made = Tile(expr=word(known), element=element, dims=dims)
-        key = (repr(value), made.type)
+        key = (repr(float(value)), made.type)
         for table in self.literals:
             if key in table:
                 return dataclasses.replace(made, expr=table[key])

@@ -47,7 +47,8 @@ def with_their_own(names: Iterable[str], *, declare: bool) -> tuple[str, ...]:
                 texts[name] = all_idioms()[declared].replace(declared, name)
             else:
                 texts[name] = _text(name)
-            called = re.findall(r"\b(\w+)\(", texts[name])
+            code = "\n".join(line for line in texts[name].splitlines() if not line.startswith("///"))
+            called = re.findall(r"\b(\w+)\(", code)
             waiting += [other for other in called if other != name and _base(other) in all_idioms()]
     order = list(all_idioms())
     return tuple(texts[name] for name in sorted(texts, key=lambda name: (order.index(_base(name)), name)))

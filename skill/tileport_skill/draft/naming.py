@@ -154,12 +154,12 @@ def constant_name(name: str) -> str:
 
 
 def literal_name(value: int | float) -> str:
-    """`one`, `half`, `c_0_044715`."""
+    """`one`, `half`, `constant_0_044715`."""
     number = float(value)
     key = str(int(number)) if abs(number) < 1e15 and number.is_integer() else repr(number)
     if key in NUMBERS:
         return NUMBERS[key]
-    return "c_" + key.replace(".", "_").replace("-", "minus_").replace("+", "")
+    return "constant_" + key.replace(".", "_").replace("-", "minus_").replace("+", "")
 
 
 def module_name(operator: str) -> str:

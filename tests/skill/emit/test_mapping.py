@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tileport_skill.capture.records import (
@@ -128,3 +130,20 @@ def test_of_several_entries_that_fit_the_name_decides_and_otherwise_nothing_does
         choose_entry([(module, other), (module, third)], LAUNCH, SPECIALISATION)
     with pytest.raises(Unmapped, match="no entry takes the parameters of _scale_kernel"):
         choose_entry([(module, entry(TENSOR))], LAUNCH, SPECIALISATION)
+
+
+def test_a_constant_of_type_float_goes_as_its_bits() -> None:
+    eps = Constant(name="eps", type="float", text="0.5")
+    specialisation = dataclasses.replace(SPECIALISATION, parameters=(*SPECIALISATION.parameters[:2], eps))
+    generics = (TypeGeneric(name="E"), ConstGeneric(name="EPS_BITS", dtype="i32"))
+    found = request_for(entry(TENSOR, *scalars("n"), generics=generics), LAUNCH, specialisation, "sm_90", "entry")
+    assert found.generics == ("f16", str(0x3F000000))
+
+
+@pytest.mark.parametrize(("dtype", "told"), [("float32", ("f32", "tf32")), ("float16", ("f16", "f16"))])
+def test_what_an_element_type_becomes_on_tensor_cores_needs_no_argument(dtype: str, told: tuple[str, str]) -> None:
+    first = TensorArgument(dtype=dtype, shape=(1000,), strides=(1,), offset=4, storage=0)
+    launch = dataclasses.replace(LAUNCH, arguments=(first, *LAUNCH.arguments[1:]))
+    generics = (TypeGeneric(name="E"), TypeGeneric(name="EMma"))
+    found = request_for(entry(TENSOR, *scalars("n"), generics=generics), launch, SPECIALISATION, "sm_90", "entry")
+    assert found.generics == told
