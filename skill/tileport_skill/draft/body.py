@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tileport_skill.draft import rust
 from tileport_skill.draft.facts import Facts, Place, Seen, span
 from tileport_skill.draft.naming import literal_name, rust_name, step_name
@@ -203,6 +205,12 @@ def is_spelled(element: str, value: int | float) -> bool:
     return element in ("i32", "i64", "f32", "f64", "u32", "bool", "i8", "i16") or value == 0
 
 
+def shortest(number: float, element: str) -> str:
+    """The shortest decimal that is `number` once rounded to `element`, without an exponent."""
+    exact = np.float64(number) if element == "f64" else np.float32(number)
+    return np.format_float_positional(exact, unique=True, trim="0")
+
+
 def literal_text(value: int | float | bool, element: str) -> Expr:
     """A number as Rust spells it."""
     if isinstance(value, bool):
@@ -215,9 +223,5 @@ def literal_text(value: int | float | bool, element: str) -> Expr:
         number = float(value)
         if number in (float("inf"), float("-inf")):
             return word(f"{element}::{'NEG_' if number < 0 else ''}INFINITY")
-        text = repr(number)
-        if "e" in text:
-            text = f"{number:.40f}".rstrip("0")
-            text += "0" if text.endswith(".") else ""
-        return word(f"{text}{element}")
+        return word(f"{shortest(number, element)}{element}")
     return word(f"{int(value)}{element}")

@@ -71,7 +71,8 @@ def as_scalar(body: Body, value: Value, dtype: str) -> Number:
         case Number(literal=int() | float() as literal):
             return dataclasses.replace(value, expr=_scalar_literal(float(literal), dtype), dtype=dtype)
         case Number():
-            name = body.free(f"{name_of(value.expr)}_{dtype}")
+            base = name_of(value.expr) if isinstance(value.expr, Word) else (body.target or "value")
+            name = body.free(f"{base}_{dtype.lower()}")
             body.emit(rust.Let((name,), call("convert_scalar", value.expr), dtype))
             return dataclasses.replace(value, expr=word(name), dtype=dtype)
         case Tile(dims=()):

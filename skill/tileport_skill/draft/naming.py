@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from tileport_skill.draft.rust import Call, Expr, Method, Word
 from tileport_skill.draft.values import Array, Number, Tile, Value
 
@@ -155,7 +157,7 @@ def constant_name(name: str) -> str:
 
 def literal_name(value: int | float) -> str:
     """`one`, `half`, `constant_0_044715`."""
-    number = float(value)
+    number = float(str(np.float32(value))) if isinstance(value, float) else float(value)
     key = str(int(number)) if abs(number) < 1e15 and number.is_integer() else repr(number)
     if key in NUMBERS:
         return NUMBERS[key]
@@ -182,6 +184,8 @@ def step_name(expr: Expr, element: str) -> str | None:
             return f"{text}_{element.lower()}"
         case Call("permute", (Word(text), *_)):
             return f"{text}_permuted"
+        case Call("scalar_to_tile", (Word(text),)):
+            return f"{text.lower()}_tile"
         case Method(Word(text), "reshape", _):
             return f"{text}_reshaped"
     return None

@@ -212,7 +212,9 @@ def _operands(head: str, expr: Binary, indent: int) -> Iterator[str]:
     while isinstance(first, Binary) and first.precedence == expr.precedence:
         links.append((first.operator, first.right))
         first = first.left
-    if len(first.flat) <= INDENT:  # rustfmt lets the second operand stand behind a short first one
+    if len(first.flat) <= INDENT and _may_be_flat(
+        links[-1][1]
+    ):  # rustfmt lets the second operand stand behind a short first one
         operator, part = links.pop()
         yield f"{head}{first.flat} {operator} {operand(part, expr.precedence + 1)}"
     elif first.precedence > expr.precedence:
