@@ -109,7 +109,7 @@ def verify(
 
 def verify_kernel(captured: Capture, kernel: Path, emitter: Emitter) -> list[Row]:
     """Compares a `kernel.rs`, wherever it lies, with everything in `captured`."""
-    return _rows(captured, _emitted(captured, kernel, emitter))
+    return _rows(captured, _emitted(captured, kernel, emitter), None, BUDGET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from tileport_skill.draft.oracle.records import Answer, Function, KernelReadings
 
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    lean.install()
+    lean.install((request["package"],))
     device.install(profile_of(request["arch"]))
     found = TypeAdapter(tuple[Specialisation, ...]).validate_python(request["specialisations"])
     kernels = dict.fromkeys((one.module, one.kernel) for one in found)

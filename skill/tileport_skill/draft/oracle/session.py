@@ -40,6 +40,7 @@ def _answer(checkout: Checkout, asked: Sequence[Specialisation], arch: str, scra
         "arch": arch,
         "specialisations": TypeAdapter(list[Specialisation]).dump_python(list(asked), mode="json"),
         "answer": str(answer),
+        "package": str((checkout.root / checkout.package).resolve()),
     }
     request.write_text(json.dumps(document), encoding="utf-8")
     environment = child_environment(checkout, profile_of(arch), scratch)
