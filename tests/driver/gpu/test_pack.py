@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,10 @@ def test_what_runs_there_needs_nothing_that_is_not_in_the_pack(
     """Its own copy of our code is imported, with this checkout out of reach."""
     pack(*trees, tmp_path / "pack")
     modules = "tileport_skill.correctness.session, tileport_skill.timing.campaign, tileport_skill.correctness.decide"
-    code = f"import sys; sys.modules['pydantic'] = None; import {modules}; print(tileport_skill.__file__)"
+    absent = "('pydantic', 'typer', 'rich', 'docker', 'dbos', 'anthropic', 'structlog')"
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import {modules}; print(tileport_skill.__file__)"
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "pack/skill")}
-    done = subprocess.run(["python3", "-c", code], env=environment, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path / "pack") in done.stdout
 
