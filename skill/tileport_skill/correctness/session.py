@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tileport_skill.correctness import compare, files, recorder
+from tileport_skill.correctness import compare, files, orphans, recorder
 from tileport_skill.correctness.junit import key_of, read_junit
 from tileport_skill.correctness.records import (
     Comparison,
@@ -50,6 +50,7 @@ def judge(job: Job, out: Path, assembler: Path, seconds: float = SIDE_SECONDS) -
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "job.json", job)
+    orphans.adopt()
     # Values live apart from the evidence: some are gigabytes, and the port must not find what is expected of it.
     with tempfile.TemporaryDirectory(prefix="tileport-") as scratch:
         calls, sides = Path(scratch) / "calls", {role: Path(scratch) / role for role in ("reference", "port")}
@@ -60,6 +61,9 @@ def judge(job: Job, out: Path, assembler: Path, seconds: float = SIDE_SECONDS) -
         shutil.copytree(calls, for_port) if recorded else for_port.mkdir()
         port = _Child(job, "port", sides["port"], for_port, out, assembler)
         port.end(seconds)
+        left = orphans.end_orphans(spare=(reference.pid,))
+        if left and port.exit == "ended":
+            port.exit = f"ended, but left processes behind ({left})"
         if recorded:
             reference.say("go")
         reference.end(seconds)
@@ -96,6 +100,10 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def wait_for_line(self, line: bytes, seconds: float) -> bool:
         """Copies output to the log until a line is `line`; False when the process ended or was too slow first."""

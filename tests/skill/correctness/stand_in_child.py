@@ -33,6 +33,8 @@ def main() -> None:
         os.kill(os.getpid(), 9)
     if job.operator == f"{role} hangs":
         time.sleep(600)
+    if job.operator == f"{role} leaves a daemon":
+        _daemon()
     if job.operator == f"{role} prints garbage":
         print("go\nrecor\x00ded recorded \udcff".encode("utf-8", "surrogateescape"), flush=True)
         sys.stdout.buffer.write(b"\xff" * 100_000 + b"\n")
@@ -52,6 +54,18 @@ def main() -> None:
             with (Path(job.tree) / job.library).open("ab") as library:
                 library.write(b"!")
     _replay(folder, Path(job.tests_root) / f"{role}.pt")
+
+
+def _daemon() -> None:
+    """Forks twice with a session of its own and no output: nobody's child, as daemons are."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for descriptor in range(3):
+                os.close(descriptor)
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
 
 
 def _leave_facts(folder: Path) -> None:

@@ -77,6 +77,13 @@ def test_a_port_that_dies_is_rejected_with_what_it_was_doing(job: Job) -> None:
     assert not_measured(evidence) is None
 
 
+def test_a_daemon_that_a_port_leaves_behind_is_ended_and_speaks_against_it(job: Job) -> None:
+    evidence = run(job, "port leaves a daemon")
+    assert evidence.port.exit == "ended, but left processes behind (1)"
+    assert "process" in checks(evidence)
+    assert evidence.reference.exit == "ended"
+
+
 def test_a_port_that_hangs_is_stopped(job: Job) -> None:
     evidence = run(job, "port hangs", seconds=8.0)
     assert evidence.port.exit == "stopped after 8 s during the tests, traced"
