@@ -70,7 +70,7 @@ def run(session: Session) -> None:
     session.answer.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
         scratch = Path(folder)
-        root, tests = tests_of(session, scratch)
+        root, tests = tests_of(session.checkout, session.operators, scratch, session.files)
         environment = _environment(session, root.resolve(), scratch)
         code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
     (session.answer.parent / "pytest.log").write_text(said, encoding="utf-8")
@@ -81,12 +81,13 @@ def run(session: Session) -> None:
         )
 
 
-def tests_of(session: Session, scratch: Path) -> tuple[Path, list[str]]:
+def tests_of(
+    checkout: Checkout, operators: Sequence[Operator], scratch: Path, files: Sequence[str]
+) -> tuple[Path, list[str]]:
     """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
-    operators = session.operators
-    own = sorted(session.files or {test for operator in operators for test in operator.tests})
-    if own and (session.checkout.root / own[0]).is_file():
-        return session.checkout.root, own
+    own = sorted(files or {test for operator in operators for test in operator.tests})
+    if own and (checkout.root / own[0]).is_file():
+        return checkout.root, own
     root = scratch / "cases"
     shutil.copytree(CASES, root, ignore=shutil.ignore_patterns("__pycache__"))
     found = own or cases_of(operators)
