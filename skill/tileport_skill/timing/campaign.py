@@ -53,6 +53,8 @@ class Campaign:
         plan = read_json(self.raw.plan)
         if not self.raw.machine.is_file():
             self._child("probe", f"{_INSIDE}.session", [], 120)
+        if not self.raw.machine.is_file():
+            raise MachineryError(f"this machine's GPU could not be asked what it is; {self.raw.log('probe')} says why.")
         check_machine(read_json(self.raw.machine), plan)
         if not all(self._tune(plan, side) for side in (plan["baseline"], plan["candidate"])):
             return False
