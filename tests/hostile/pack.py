@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import re
 import shutil
 import subprocess
 import sys
@@ -19,10 +18,10 @@ from pathlib import Path
 from tests.hostile.catalogue import KERNEL, PLACES
 from tileport_skill.correctness.records import Job, write_json
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.port_files import declared_entries
 
 OPERATOR = "silu_and_mul"
 LIBRARY = "tilegym/ops/cutile_rs/cutile_kernels/target/release/libcutile_kernels.so"
-_ENTRY = re.compile(r"#\[\s*cutile::entry\b[\s\S]*?\bfn\s+(\w+)")
 _LEFT_OUT = shutil.ignore_patterns("target", "__pycache__", ".git", "*.pyc")
 
 
@@ -59,7 +58,7 @@ def fill(packed: Path, base: Path, tree: Path, library: Path, tests: Path) -> No
         names=operator.aliases,
         reference_module=operator.reference.removesuffix(".py").replace("/", "."),
         kernels=operator.kernels,
-        entries=tuple(_ENTRY.findall((packed / "tree" / PLACES[KERNEL]).read_text(encoding="utf-8"))),
+        entries=declared_entries((packed / "tree" / PLACES[KERNEL]).read_text(encoding="utf-8")),
         base="base",
         tree="tree",
         package=".",

@@ -6,7 +6,6 @@ Such machines often have no package registry, no cargo and no git, so nothing is
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import shutil
 from collections.abc import Iterable
@@ -18,12 +17,11 @@ from tileport_skill.correctness.records import Job, write_json
 from tileport_skill.errors import RequestError
 from tileport_skill.judge.library import LIBRARY
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
-from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tilegym.port_files import declared_entries, port_files
 
 _PARTS = ("__init__.py", "errors.py", "correctness", "timing", "tilegym", "cases")
 """Of `tileport_skill`: what runs there."""
 _LEFT_OUT = shutil.ignore_patterns("target", "__pycache__", "*.pyc", ".git")
-_ENTRY = re.compile(r"#\[\s*cutile::entry\b[\s\S]*?\bfn\s+(\w+)")
 _RUN = """#!/bin/sh
 # On a machine with a GPU: sh run.sh [FOLDER FOR THE EVIDENCE]
 # Needs python3 with torch, pytest, cffi, cuda-tile, cupti-python, and tileiras (CUTILE_TILEIRAS_PATH or PATH).
@@ -99,7 +97,7 @@ def _job(
         names=operator.aliases,
         reference_module=module.with_suffix("").as_posix().replace("/", "."),
         kernels=operator.kernels,
-        entries=tuple(_ENTRY.findall(kernel)),
+        entries=declared_entries(kernel),
         base="base",
         tree="tree",
         package=Path(checkout.package).parent.as_posix(),

@@ -9,8 +9,6 @@ from tileport_skill.draft.body import Body
 from tileport_skill.draft.rust import Expr, Method, Word, call, word
 from tileport_skill.draft.values import Dims, Number, Product, Tile, Untranslatable, Value
 
-SCALARS = ("i32", "f32", "i64", "bool")
-
 
 def as_tile(body: Body, value: Value, element: str, dims: Dims) -> Tile:
     """`value` as a tile of `element` and `dims`; cuTile's implicit conversions are spelled out."""

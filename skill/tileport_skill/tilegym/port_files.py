@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tileport_skill.tilegym.operators import Checkout, Operator
+
+_ENTRY = re.compile(r"#\[\s*cutile::entry\b[\s\S]*?\bfn\s+(\w+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +48,8 @@ def port_files(checkout: Checkout, operator: Operator) -> PortFiles:
         registration=f"{base}/__init__.py",
         test=test,
     )
+
+
+def declared_entries(kernel: str) -> tuple[str, ...]:
+    """The entries that the text of a `kernel.rs` declares, in its order."""
+    return tuple(_ENTRY.findall(kernel))

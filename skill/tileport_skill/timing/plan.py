@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, Checkout, read_operators
+from tileport_skill.tilegym.port_files import declared_entries
 from tileport_skill.timing.raw import FORMAT
 from tileport_skill.timing.rows import rows_of
 
@@ -18,8 +18,6 @@ CANDIDATES = (PORT_BACKEND,)
 
 COMPILE_LIMIT = 5.0
 """Seconds one configuration may compile while it is tuned: the reference's own limit, kept on both sides."""
-
-_ENTRY = re.compile(r"#\[cutile::entry\b.*?\bfn\s+(\w+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +65,7 @@ def make_plan(
 def port_entries(checkout: Checkout) -> list[str]:
     """The entry functions of every port in the checkout: one operator's host code may call another's kernels."""
     sources = sorted(checkout.port_dir.glob("*_kernel/kernel.rs"))
-    return sorted({name for path in sources for name in _ENTRY.findall(path.read_text(encoding="utf-8"))})
+    return sorted({name for path in sources for name in declared_entries(path.read_text(encoding="utf-8"))})
 
 
 def _rows(operator: str, most: int | None) -> dict[str, Any]:
