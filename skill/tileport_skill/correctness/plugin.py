@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -68,16 +69,9 @@ class Plugin:
         """Every case with its outcome; those that never came to their body too."""
         known = {run.id: run for run in self.runs}
         return tuple(
-            TestRun(
-                id=name,
-                outcome=outcome,
-                message=message,
-                dispatched=known[name].dispatched if name in known else 0,
-                reference_launches=known[name].reference_launches if name in known else 0,
-                gradients=known[name].gradients if name in known else (),
-                kernels=known[name].kernels if name in known else (),
-                other_kernels=known[name].other_kernels if name in known else (),
-            )
+            dataclasses.replace(known[name], outcome=outcome, message=message)
+            if name in known
+            else TestRun(id=name, outcome=outcome, message=message)
             for name, (outcome, message) in self._outcomes.items()
         )
 

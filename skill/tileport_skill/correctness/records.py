@@ -54,21 +54,21 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
-    """One test case on one side."""
+    """One test case on one side; what it reached is empty where it never came to its body."""
 
     id: str
     """pytest's node id as the base's own parameters give it, so that both sides' agree."""
     outcome: Literal["passed", "failed", "skipped", "error"]
     message: str
-    dispatched: int
+    dispatched: int = 0
     """Calls that reached the side's implementation of the operator."""
-    reference_launches: int
+    reference_launches: int = 0
     """Launches of cuTile Python kernels: any on the port's side is a bypass."""
-    gradients: tuple[bool, ...]
+    gradients: tuple[bool, ...] = ()
     """Per dispatched call, whether what it returned takes part in autograd."""
-    kernels: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
     """Kernels CUPTI saw inside dispatched calls, sorted, each once; empty where tracing was off."""
-    other_kernels: tuple[str, ...]
+    other_kernels: tuple[str, ...] = ()
     """Entries of the port that ran in the test outside dispatched calls: the backward pass."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 

@@ -8,6 +8,7 @@ comparing process   holds the two sides' values against each other
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -212,17 +213,8 @@ def _tests(folder: Path) -> tuple[TestRun, ...]:
             known = merged.get(key)
             if known is not None and known.outcome != "passed":
                 continue
-            fact = facts.get(key)
-            merged[key] = TestRun(
-                id=fact.id if fact else key,
-                outcome=outcome,
-                message=message[:_TAIL],
-                dispatched=fact.dispatched if fact else 0,
-                reference_launches=fact.reference_launches if fact else 0,
-                gradients=fact.gradients if fact else (),
-                kernels=fact.kernels if fact else (),
-                other_kernels=fact.other_kernels if fact else (),
-            )
+            fact = facts.get(key) or TestRun(id=key, outcome=outcome, message="")
+            merged[key] = dataclasses.replace(fact, outcome=outcome, message=message[:_TAIL])
     return tuple(merged.values())
 
 
