@@ -16,7 +16,7 @@ from pathlib import Path
 import docker
 
 from tileport_driver import checkout as checkouts
-from tileport_driver.acceptance import Judge, judge
+from tileport_driver.acceptance import GpuGates, Judge, judge
 from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
@@ -66,6 +66,19 @@ def open_host(progress: Progress, stop: Callable[[], bool]) -> Iterator[Host]:
             progress=progress,
             stop=stop,
         )
+
+
+def judge_on(host: Host, gpu: GpuGates) -> Judge:
+    """The judge's seat on this host."""
+    return Judge(
+        client=host.client,
+        image=host.acceptance_image,
+        toolchain=host.toolchain,
+        archs=ARCHS,
+        tick=host.progress.say,
+        stop=host.stop,
+        gpu=gpu,
+    )
 
 
 def prepare(attempt: AttemptFolder, host: Host) -> None:
@@ -118,15 +131,7 @@ def check(attempt: AttemptFolder, host: Host) -> None:
     patch = attempt.patch()
     if patch is None:
         return
-    seat = Judge(
-        client=host.client,
-        image=host.acceptance_image,
-        toolchain=host.toolchain,
-        archs=ARCHS,
-        tick=host.progress.say,
-        stop=host.stop,
-        gpu=gpu_gates(host.progress.say),
-    )
+    seat = judge_on(host, gpu_gates(host.progress.say))
     attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
 
 

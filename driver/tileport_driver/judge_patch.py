@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tileport_driver import checkout as checkouts
-from tileport_driver.acceptance import Judge, judge
-from tileport_driver.attempt import ARCHS, open_host
+from tileport_driver.acceptance import GpuGates, judge
+from tileport_driver.attempt import judge_on, open_host
 from tileport_driver.git import GitError, open_trusted
 from tileport_driver.gpu.judging import gpu_gates, not_run
 from tileport_driver.gpu.pack import pack
 from tileport_driver.patch import read_patch
 from tileport_driver.progress import Progress, Stage
-from tileport_driver.records import Acceptance, AgentCheckout, Gate, Patch, Rejected
+from tileport_driver.records import Acceptance, AgentCheckout, Patch, Rejected
 from tileport_driver.requests import Order, make_request
 from tileport_driver.store import AttemptFolder, new_judgement
 from tileport_skill.errors import RequestError
@@ -43,15 +43,7 @@ def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]
     progress.enter(Stage.CHECKING)
     record, patch = _prepare(folder, diff)
     with open_host(progress, stop) as host:
-        seat = Judge(
-            client=host.client,
-            image=host.acceptance_image,
-            toolchain=host.toolchain,
-            archs=ARCHS,
-            tick=progress.say,
-            stop=stop,
-            gpu=_gpu(question, progress),
-        )
+        seat = judge_on(host, _gpu(question, progress))
         acceptance = judge(seat, folder, record, patch)
     folder.write("acceptance", acceptance)
     if question.pack is not None and not isinstance(acceptance, Rejected):
@@ -86,7 +78,7 @@ def _prepare(folder: AttemptFolder, diff: bytes) -> tuple[AgentCheckout, Patch]:
     return record, patch
 
 
-def _gpu(question: Question, progress: Progress) -> Callable[..., list[Gate]]:
+def _gpu(question: Question, progress: Progress) -> GpuGates:
     if question.pack is None:
         return gpu_gates(progress.say, question.evidence)
     how = f"On a machine with a GPU: `sh {question.pack.name}/run.sh`; then here again with --evidence."

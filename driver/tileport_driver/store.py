@@ -104,22 +104,12 @@ class AttemptFolder:
 
 def new_attempt(request: PortRequest) -> AttemptFolder:
     """A fresh folder with `request.json` in it. Its name sorts by time and is safe everywhere."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = _attempts() / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True)
-    attempt = AttemptFolder(folder)
-    attempt.write("request", request)
-    return attempt
+    return _new_folder(_attempts(), request)
 
 
 def new_judgement(request: PortRequest) -> AttemptFolder:
     """A folder for a patch that is judged without an attempt; laid out alike, kept apart."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = state_dir() / "judgements" / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True)
-    judgement = AttemptFolder(folder)
-    judgement.write("request", request)
-    return judgement
+    return _new_folder(state_dir() / "judgements", request)
 
 
 def find_attempt(name: str | None) -> AttemptFolder:
@@ -145,6 +135,15 @@ def write_json(path: Path, document: Any) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(path)
+
+
+def _new_folder(parent: Path, request: PortRequest) -> AttemptFolder:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = parent / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    made = AttemptFolder(folder)
+    made.write("request", request)
+    return made
 
 
 def _attempts() -> Path:
