@@ -11,7 +11,7 @@ from tileport_skill.timing.inside import blocks, integrity
 
 
 def test_nothing_has_changed_where_nothing_was_replaced() -> None:
-    assert integrity.changed(integrity.snapshot()) == ()
+    assert integrity.snapshot().changed() == ()
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_nothing_has_changed_where_nothing_was_replaced() -> None:
 def test_a_replaced_function_is_named(owner: object, name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = integrity.snapshot()
     monkeypatch.setattr(owner, name, lambda *_: None)
-    assert integrity.changed(before) == (said,)
+    assert before.changed() == (said,)

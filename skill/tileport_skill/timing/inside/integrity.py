@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from tileport_skill.correctness.integrity import Snapshot
 
 _INSIDE = "tileport_skill.timing.inside"
 _WATCHED = {
@@ -27,23 +26,6 @@ _WATCHED = {
 }
 
 
-def snapshot() -> Mapping[str, object]:
+def snapshot() -> Snapshot:
     """Each watched function as it is now; call it before anything of TileGym's is imported."""
-    return {f"{module}.{name}": _found(module, name) for module, names in _WATCHED.items() for name in names}
-
-
-def changed(before: Mapping[str, object]) -> tuple[str, ...]:
-    """The names under which something else is found now."""
-    now = snapshot()
-    return tuple(name for name, found in before.items() if now[name] is not found)
-
-
-def _found(module: str, name: str) -> object:
-    """None for what this machine does not have."""
-    try:
-        found: object = importlib.import_module(module)
-    except ImportError:
-        return None
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+    return Snapshot(tuple(f"{module}.{name}" for module, names in _WATCHED.items() for name in names))

@@ -11,7 +11,7 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from tileport_skill.correctness.integrity import Snapshot
 from tileport_skill.timing.inside import blocks, integrity
 from tileport_skill.timing.inside.calibrate import calibrate
 from tileport_skill.timing.inside.compare import Difference, compare
@@ -72,15 +73,13 @@ def _wanted(session: Session, names: Sequence[str]) -> list[PlannedRow]:
     return [row for operator, wanted in pairs for row in session.rows(operator) if row.id == wanted]
 
 
-def _row(
-    session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow, untouched: Mapping[str, object]
-) -> dict[str, Any]:
+def _row(session: Session, tuner: Tuner, tracer: Tracer, row: PlannedRow, untouched: Snapshot) -> dict[str, Any]:
     """One row's record. Whatever goes wrong in it is part of it, with the side it is to blame on."""
     seed = secrets.randbits(31)
     found: dict[str, Any] = {"row": row.id, "seed": seed, "before": asdict(session.nvml.state())}
     try:
         found |= _Measurement(session, tuner, tracer, row, seed).measure()
-        if replaced := integrity.changed(untouched):
+        if replaced := untouched.changed():
             raise SideError(session.sides.candidate, f"nothing, but it replaced {', '.join(replaced)}")
     except SideError as error:
         found["error"] = {"side": error.side, "what": str(error)}
