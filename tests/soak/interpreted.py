@@ -10,7 +10,6 @@ import argparse
 import datetime
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -21,9 +20,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tileport_skill.capture import stubs
-from tileport_skill.capture.cache import cache_folder
-from tileport_skill.capture.child import Limits, bounded, tests_of
+from tileport_skill.capture.child import Limits, bounded, child_environment, tests_of
+from tileport_skill.capture.profiles import profile_of
 from tileport_skill.capture.records import Capture, Launch, ListArgument, TensorArgument
 from tileport_skill.capture.session import capture, read_capture
 from tileport_skill.tilegym.operators import Checkout, Operator, open_checkout, read_operators
@@ -95,7 +93,8 @@ def interpret(checkout: Checkout, operators: list[Operator], tests: list[str], s
         root, _ = tests_of(checkout, operators, scratch, ())
         answer, request = scratch / "answer.jsonl", scratch / "request.json"
         request.write_text(json.dumps({"arch": "sm_90", "answer": str(answer), "kernels": names}), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-p", "interpreted_plugin", "-p", "no:cacheprovider", "-q"]
+        command = [sys.executable, "-m", "pytest", "-p", "interpreted_plugin", "-p", "pytest_timeout", "-q"]
+        command += ["-p", "no:cacheprovider"]
         command += [
             "--continue-on-collection-errors",
             f"--timeout={seconds}",
@@ -110,22 +109,12 @@ def interpret(checkout: Checkout, operators: list[Operator], tests: list[str], s
 
 
 def _environment(checkout: Checkout, root: Path, request: Path) -> dict[str, str]:
-    package = (checkout.root / checkout.package).parent.resolve()
-    path = [str(HERE), str(HERE.parents[1] / "skill"), str(root.resolve()), str(package)]
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(request.parent),
-        "TMPDIR": str(request.parent),
-        "USER": "interpreted",
-        "PYTHONPATH": ":".join([*path, os.environ.get("PYTHONPATH", "")]),
-        "PYTHONPYCACHEPREFIX": str(cache_folder("pycache")),
-        "PYTHONWARNINGS": "ignore",
-        "LD_PRELOAD": stubs.preloaded(),
+    """A capture's, with our plugin first on the path, few multiprocessors, and one thread for torch."""
+    environment = child_environment(checkout, profile_of("sm_90"), request.parent, root.resolve())
+    return environment | {
+        "PYTHONPATH": f"{HERE}:{environment['PYTHONPATH']}",
         "TILEPORT_INTERPRETED": str(request),
-        "TILEPORT_CAPABILITY": "90",
         "TILEPORT_SMS": "4",
-        "CUTILE_RS_AUTOBUILD": "0",
-        "DISABLE_FALLBACK": "1",
         "TILEGYM_DISABLE_AUTOTUNE": "1",
         "OMP_NUM_THREADS": "1",
     }
