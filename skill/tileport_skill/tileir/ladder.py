@@ -117,11 +117,14 @@ def compare_sources(
         return _climb(modules[0], modules[1], cubins, setting)
     except _ODD as error:
         # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
-        reason = f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
-        return _unread(a, b, setting, reason)
+        return _unread(a, b, setting, _odd(error))
 
 
 _ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError, MemoryError)
+
+
+def _odd(error: Exception) -> str:
+    return f"A kernel is not as the dialect has it: {type(error).__name__}: {error}"
 
 
 def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verdict:
@@ -139,8 +142,11 @@ def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verd
     loose, weaker = _by_strength(a, b, cubins, setting)
     if loose is not None:
         return loose
-    searched = search(left.entry, right.entry, setting.budget, setting.launches)
     found = (*_all_differences(left, right, numbering, setting), *measured(cubins))
+    try:
+        searched = search(left.entry, right.entry, setting.budget, setting.launches)
+    except _ODD as error:  # what the graphs showed is not lost with the run
+        return Unknown(reasons=_reasons(cubins, "The graphs differ.", _odd(error)), differences=found)
     if searched.witness is not None:
         return Different(witness=searched.witness, differences=found, tested=searched.tested)
     reasons = _reasons(cubins, *(weaker or ("The graphs differ.",)), searched.reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.mapping import Request
 from tileport_skill.emit.program import Emitter
+from tileport_skill.emit.rust import MINIMUM, find_rust
 
 
 def test_the_rust_reads_as_the_golden_does(draft: KernelDraft, golden: Golden) -> None:
@@ -111,8 +111,9 @@ def _request(entry: str, generics: tuple[str, ...], arrays: tuple[tuple[int, str
 
 
 def test_rustfmt_would_change_nothing(draft: KernelDraft, tmp_path: Path) -> None:
-    program = shutil.which("rustfmt")
-    if program is None:
+    toolchain = find_rust(MINIMUM)  # not rustup's proxy, which needs settings in HOME
+    program = toolchain and toolchain.sysroot / "bin/rustfmt"
+    if program is None or not program.exists():
         pytest.skip("no rustfmt here")
     assert draft.text is not None
     kernel = tmp_path / "kernel.rs"

@@ -81,6 +81,16 @@ def test_the_graph_rung_sees(soak, kind):
     assert verdict.differences
 
 
+def test_what_the_graphs_showed_is_kept_where_a_kernel_cannot_be_run(soak):
+    """Text that no verifier has seen: its product's shapes do not fit, which only running it finds."""
+    name, *rest = SEEN["tile shape"]
+    sides = texts(soak, name, (rest[0], rest[1]))
+    verdict = compare_sources(*(Source(text=text) for text in sides), None, Budget(seconds=60.0))
+    assert verdict.verdict == "unknown"
+    assert any("not as the dialect has it" in reason for reason in verdict.reasons), verdict.reasons
+    assert "type" in {each.kind for each in verdict.differences}
+
+
 SQUARE = """\
 entry @k(%arg0: tile<ptr<f32>>) {
   %tv = make_tensor_view %arg0, shape = [16, 16], strides = [16, 1] : tile<i32> -> tensor_view<16x16xf32, strides=[16,1]>
