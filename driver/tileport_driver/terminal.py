@@ -139,13 +139,13 @@ def exit_code(ended: Ended) -> int:
 
 
 def show_operators(operators: tuple[Operator, ...], console: Console) -> None:
-    table = Table("operator", "dispatched as", "kernels", "tests", "port")
+    table = Table("operator", "dispatched as", "kernels", "tests and benchmarks", "port")
     for operator in operators:
         table.add_row(
             operator.name,
             ", ".join(operator.aliases),
             str(len(operator.kernels)),
-            "\n".join(operator.tests) or "none",
+            "\n".join((*operator.tests, *operator.benchmarks)) or "none",
             "yes" if operator.ported else "",
         )
     console.print(table)

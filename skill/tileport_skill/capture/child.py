@@ -85,7 +85,7 @@ def tests_of(
     checkout: Checkout, operators: Sequence[Operator], scratch: Path, files: Sequence[str]
 ) -> tuple[Path, list[str]]:
     """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
-    own = sorted(files or {test for operator in operators for test in operator.tests})
+    own = sorted(files or {file for operator in operators for file in _own(operator)})
     if own and (checkout.root / own[0]).is_file():
         return checkout.root, own
     root = scratch / "cases"
@@ -95,6 +95,11 @@ def tests_of(
         names = ", ".join(operator.name for operator in operators)
         raise RequestError(f"{names}: the checkout has no tests of it, and neither has tileport_skill/cases.")
     return root, found
+
+
+def _own(operator: Operator) -> tuple[str, ...]:
+    """Benchmarks beside tests, but not instead of them: our cases reach more."""
+    return (*operator.tests, *operator.benchmarks) if operator.tests else ()
 
 
 def cases_of(operators: Sequence[Operator]) -> list[str]:

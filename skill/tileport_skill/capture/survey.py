@@ -18,7 +18,7 @@ from tileport_skill.capture.records import FORBID, Capture, Test
 from tileport_skill.capture.session import capture
 from tileport_skill.capture.sources import versions_of
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import Checkout, read_operators
+from tileport_skill.tilegym.operators import BENCHMARK_PREFIX, Checkout, read_operators
 
 WORKERS = 2
 GROUPS = 4
@@ -116,13 +116,14 @@ def _captured(checkout: Checkout, arch: str, limits: Limits | None, out: Path, f
 def _groups(checkout: Checkout) -> list[tuple[str, ...]]:
     """Test files in groups of about equal size; cases of ours for operators that no test of the checkout names."""
     root = checkout.root
-    own = [path.relative_to(root).as_posix() for part in ("ops", "suites") for path in _tests(root / "tests" / part)]
+    parts = (("ops", "test_"), ("suites", "test_"), ("benchmark", BENCHMARK_PREFIX))
+    own = [
+        path.relative_to(root).as_posix()
+        for part, prefix in parts
+        for path in sorted((root / "tests" / part).rglob(f"{prefix}*.py"))
+    ]
     untested = [operator for operator in read_operators(checkout) if not operator.tests]
     return [*_balanced(root, own), *_balanced(CASES, cases_of(untested))]
-
-
-def _tests(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("test_*.py"))
 
 
 def _balanced(root: Path, files: list[str]) -> list[tuple[str, ...]]:

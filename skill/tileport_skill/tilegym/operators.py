@@ -16,6 +16,7 @@ from tileport_skill.errors import RequestError
 
 REFERENCE_BACKEND = "cutile"
 PORT_BACKEND = "cutile-rs"
+BENCHMARK_PREFIX = "bench_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class Operator:
     """The `@ct.kernel` functions of the module, in source order."""
     tests: tuple[str, ...]
     """Test files that exercise it, sorted; empty for a wheel, which ships none."""
+    benchmarks: tuple[str, ...] = ()
+    """Benchmark files that exercise it, sorted; a suite's count for none."""
     ported: bool
     """Whether the checkout already holds a cuTile Rust port of it."""
 
@@ -79,7 +82,10 @@ def names_without_reference(checkout: Checkout) -> dict[str, str]:
 def read_operators(checkout: Checkout) -> tuple[Operator, ...]:
     """Every operator of the checkout, sorted by name."""
     found = []
-    tests = _read_tests(checkout)
+    tests = _read(checkout, "ops", "test_")
+    benchmarks = {
+        path: text for path, text in _read(checkout, "benchmark", BENCHMARK_PREFIX).items() if "/suites/" not in path
+    }
     for path in sorted(checkout.reference_dir.rglob("*.py")):
         kernels, aliases = kernels_and_names(path)
         if not kernels or not aliases:
@@ -91,7 +97,8 @@ def read_operators(checkout: Checkout) -> tuple[Operator, ...]:
                 aliases=tuple(sorted(aliases)),
                 reference=path.relative_to(checkout.root).as_posix(),
                 kernels=tuple(kernels),
-                tests=_tests_of(name, aliases, tests),
+                tests=_exercising(name, aliases, tests, "test_"),
+                benchmarks=_exercising(name, aliases, benchmarks, BENCHMARK_PREFIX),
                 ported=(checkout.port_dir / f"{name}.py").is_file(),
             )
         )
@@ -154,16 +161,15 @@ def _first_string(decorator: ast.expr) -> set[str]:
     return set()
 
 
-def _read_tests(checkout: Checkout) -> dict[str, str]:
-    """Test files by path, with their text."""
-    folder = checkout.root / "tests" / "ops"
+def _read(checkout: Checkout, part: str, prefix: str) -> dict[str, str]:
+    """Files of one part of the tests by path, with their text."""
     return {
         path.relative_to(checkout.root).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("test_*.py"))
+        for path in sorted((checkout.root / "tests" / part).rglob(f"{prefix}*.py"))
     }
 
 
-def _tests_of(name: str, aliases: set[str], tests: dict[str, str]) -> tuple[str, ...]:
+def _exercising(name: str, aliases: set[str], files: dict[str, str], prefix: str) -> tuple[str, ...]:
     """Files named after the operator and files that call it through `tilegym.ops`; else any that mention it.
 
     A name alone says little where there is a better sign: `softmax` stands in every attention test.
@@ -171,5 +177,5 @@ def _tests_of(name: str, aliases: set[str], tests: dict[str, str]) -> tuple[str,
     either = "|".join(map(re.escape, sorted({name, *aliases})))
     called = re.compile(rf"\bops\.(?:\w+\.)*(?:{either})\b")
     mentioned = re.compile(rf"\b(?:{either})\b")
-    found = {path for path, text in tests.items() if Path(path).stem == f"test_{name}" or called.search(text)}
-    return tuple(sorted(found or {path for path, text in tests.items() if mentioned.search(text)}))
+    found = {path for path, text in files.items() if Path(path).stem == prefix + name or called.search(text)}
+    return tuple(sorted(found or {path for path, text in files.items() if mentioned.search(text)}))

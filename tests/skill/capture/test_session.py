@@ -31,6 +31,16 @@ def test_tests_of_other_backends_do_not_run(tests: dict[str, Test]) -> None:
     assert not [name for name in tests if "triton" in name or "pytorch" in name]
 
 
+def test_each_row_of_a_benchmark_is_a_test_of_the_reference(tests: dict[str, Test]) -> None:
+    rows = {name: test for name, test in tests.items() if name.startswith("bench_")}
+    assert {name: (test.status, test.launches) for name, test in rows.items()} == {
+        "bench_doubled[doubled-2048]": ("passed", 1),
+        "bench_doubled[doubled-4096]": ("passed", 1),
+        "bench_by_table[by-table-CuTile halves-1000]": ("passed", 1),
+        "bench_by_table[by-table-CuTile quadruples-1000]": ("passed", 1),
+    }
+
+
 def test_a_launch_names_its_kernel_grid_arguments_and_hints(captured: Capture) -> None:
     *tuned, launch = launches_of(captured, "test_op[cutile-dtype1-size0]")
     known = {s.id: s for s in captured.specialisations}

@@ -43,6 +43,7 @@ def survey(kept: Path) -> Survey:
 def test_each_test_file_is_a_row_with_its_counts(survey: Survey) -> None:
     rows = {row.file: row for row in survey.files}
     assert rows.keys() == {
+        "tests/benchmark/bench_scale.py",
         "tests/ops/test_hostile.py",
         "tests/ops/test_padded.py",
         "tests/ops/test_rows.py",

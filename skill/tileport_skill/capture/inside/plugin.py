@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
+from tileport_skill.capture.inside.benchmarks import BenchmarkFile, BenchmarkRow, is_benchmark
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
@@ -51,6 +52,14 @@ TESTS: list[records.Test] = []
 TORCH: list[guard.TorchAsItWas] = []
 
 
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    if not is_benchmark(module_path):
+        return None
+    file = BenchmarkFile.from_parent(parent, path=module_path)
+    file.backend = BACKEND
+    return file
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of the wanted backend; those that name none belong to the reference."""
     checks.install()
@@ -64,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _wanted(item: pytest.Item) -> bool:
+    if isinstance(item, BenchmarkRow):
+        return True
     parameters = getattr(item, "callspec", None)
     named: set[str] = set()
     if parameters is not None:
