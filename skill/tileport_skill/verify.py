@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,7 +23,10 @@ from tileport_skill.errors import RequestError
 from tileport_skill.launch_shapes import kept_by_launcher, shapes_of
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tileir.assemble import Refused, disassemble
 from tileport_skill.tileir.ladder import compare
+from tileport_skill.tileir.outline import Outline, outline_of
+from tileport_skill.tileir.parse import ParseError
 from tileport_skill.tileir.search import Budget
 from tileport_skill.tileir.verdicts import Equal, Unknown, Verdict
 
@@ -58,6 +62,8 @@ class Row:
     the port's, and equal bytes show equal behaviour but not equal speed."""
     lost_hints: tuple[str, ...]
     """Hints of the reference that cuTile Rust cannot express."""
+    untried: bool = False
+    """A configuration that the reference's tuner tries and the port's leaves out: it has nothing to be wrong."""
     port_bytecode: str | None = None
     """SHA-256 of the port's bytecode as its launcher handed it over; None where it was emitted, or there is none."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -65,7 +71,7 @@ class Row:
     @property
     def counts(self) -> bool:
         """Whether this row can make the whole fail."""
-        return self.entry is not None or not self.backward_only
+        return not self.untried and (self.entry is not None or not self.backward_only)
 
 
 def verify(
@@ -124,6 +130,7 @@ class _Sides:
     """Why there is no bytecode of the port."""
     count: int = 1
     refused: bool = False
+    untried: bool = False
     recorded: str | None = None
     """SHA-256 of the bytecode as the launcher handed it over."""
 
@@ -155,7 +162,7 @@ def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
 def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
     known = {s.id: s for s in captured.specialisations}
     found: dict[object, _Sides] = {}
-    for pair in paired(captured, recorded):
+    for pair in paired(captured, recorded, partial(_outline, captured.arch)):
         port = pair.port
         key = (pair.launch.specialisation, port.ir if port else pair.reason)
         if key in found:
@@ -171,9 +178,20 @@ def _recorded(captured: Capture, recorded: PortRecording) -> list[_Sides]:
             bytecode=bytecode,
             reason=pair.reason,
             refused=pair.refused,
+            untried=pair.untried,
             recorded=port.ir.sha256 if port else None,
         )
     return list(found.values())
+
+
+@cache
+def _outline(arch: str, sha256: str) -> Outline | str:
+    """The same for two kernels that cannot be read only if they are one."""
+    text = disassemble(read_bytecode(sha256))
+    try:
+        return f"bytecode {sha256}" if isinstance(text, Refused) else outline_of(text, arch)
+    except ParseError:
+        return f"bytecode {sha256}"
 
 
 def _rows(captured: Capture, sides: list[_Sides], sample: int | None, budget: Budget) -> list[Row]:
@@ -236,6 +254,7 @@ def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         verdict=verdict,
         same_assumptions=specialisation.ir is not None and specialisation.ir == port_ir,
         lost_hints=() if hints.num_worker_warps is None else (f"num_worker_warps={hints.num_worker_warps}",),
+        untried=pair.untried,
         port_bytecode=pair.recorded,
     )
 

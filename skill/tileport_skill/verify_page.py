@@ -44,6 +44,8 @@ def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
 def why(row: Row) -> str:
     """One sentence or two on a verdict, without the numbers that differ from row to row."""
     said = reason(row.verdict)
+    if row.untried:
+        return f"Not counted, for the port's speed alone can suffer: {said}"
     return said if row.counts else f"Launched by the backward pass only, not counted: {said}"
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import re
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,48 +25,14 @@ from tileport_skill.capture.session import read_capture
 from tileport_skill.tilegym.operators import Operator, open_checkout, read_operators
 from tileport_skill.tileir.assemble import Cubin, assemble, disassemble, toolchain_version
 from tileport_skill.tileir.cubin import instruction_count, remarks
-from tileport_skill.tileir.hints import hints_for
-from tileport_skill.tileir.parse import parse
-from tileport_skill.tileir.records import Op, walk
-from tileport_skill.tileir.types import Tile
+from tileport_skill.tileir.outline import Outline, outline_of
 from tileport_skill.verify import BUDGET, Row, exit_status, verify
 from tileport_skill.verify_page import why
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """What one compiled kernel asks of the compiler: tiles it loads and stores, hints."""
-
-    loads: tuple[str, ...]
-    stores: tuple[str, ...]
-    hints: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"loads {', '.join(self.loads)}; stores {', '.join(self.stores)}; {', '.join(self.hints) or 'no hints'}"
-
-
 @cache
-def configuration(sha256: str, arch: str) -> Configuration:
-    """Read from the Tile IR itself, so that both sides are described by the same words."""
-    (entry,) = parse(disassemble(read_bytecode(sha256))).entries
-    ops = list(walk(entry.body))
-    hints = [f"{name} {value}" for name, value in sorted(hints_for(entry.hints, arch).items())]
-    accesses = [op for op in ops if re.match(r"(load|store)_\w+_tko", op.name)]
-    own = [hints_for(op.attributes.get("optimization_hints"), arch) for op in accesses]
-    hints += [f"{len(own)} accesses with {n} {v}" for n, v in sorted({p for each in own for p in each.items()})]
-    return Configuration(
-        loads=tuple(dict.fromkeys(_tile(op, op.results[0].type) for op in accesses if op.name.startswith("load"))),
-        stores=tuple(
-            dict.fromkeys(
-                _tile(op, next(iter(op.all_operands())).type) for op in accesses if op.name.startswith("store")
-            )
-        ),
-        hints=tuple(hints),
-    )
-
-
-def _tile(op: Op, type_: object) -> str:
-    return "x".join(map(str, type_.shape)) if isinstance(type_, Tile) else op.name
+def configuration(sha256: str, arch: str) -> Outline:
+    return outline_of(disassemble(read_bytecode(sha256)), arch)
 
 
 def spaces(folder: Path, arch: str, seconds: float) -> dict[str, Any]:
@@ -75,7 +40,7 @@ def spaces(folder: Path, arch: str, seconds: float) -> dict[str, Any]:
     captured = read_capture(folder / arch / "capture.json")
     recorded = TypeAdapter(PortRecording).validate_json((folder / arch / "port" / "port.json").read_bytes())
     known = {s.id: s for s in captured.specialisations}
-    sides: dict[str, dict[Configuration, str]] = {}
+    sides: dict[str, dict[Outline, str]] = {}
     for launch in captured.launches:
         if (ir := known[launch.specialisation].ir) is not None:
             sides.setdefault(f"reference: {launch.kernel}", {}).setdefault(configuration(ir.sha256, arch), ir.sha256)

@@ -32,6 +32,8 @@ _TOGETHER: dict[str, Callable[..., Any]] = {"two streams": on_two_streams, "two 
 def main() -> int:
     job, out, calls = read_job(Path(sys.argv[1])), Path(sys.argv[3]), Path(sys.argv[4])
     role: Role = "reference" if sys.argv[2] == "reference" else "port"
+    # Importing it replaces `torch.manual_seed`, and TileGym's tuner for cuTile Rust does so on its way.
+    importlib.import_module("torch._dynamo")
     snapshot = Snapshot()
     store = CallStore(calls) if role == "reference" else None
     _run_tests(job, role, out / files.TESTS, Plugin(job, role, store, None))

@@ -157,6 +157,7 @@ def _environment(job: Job, role: Role, recording: Path, bytecodes: Path) -> dict
         "PYTHONUNBUFFERED": "1",
         "DISABLE_FALLBACK": "1",
         "CUTILE_RS_AUTOBUILD": "0",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # its pool of workers outlives the process that imported it
         "CUTILE_TILEIRAS_PATH": str(recording),
     }
     if not job.tuned:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,6 +39,8 @@ class Pair:
     reason: str = ""
     refused: bool = False
     """The port raised an error in a test that goes through the backward pass."""
+    untried: bool = False
+    """A configuration of the reference's tuner that the port's leaves out: slower perhaps, wrong never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,12 @@ class _Group:
     launch: Launch | PortLaunch
 
 
-def paired(captured: Capture, recorded: PortRecording) -> tuple[Pair, ...]:
+def paired(captured: Capture, recorded: PortRecording, outline: Callable[[str], object]) -> tuple[Pair, ...]:
     """Every launch of the reference, a test at a time.
 
-    A port that launches as often as the reference's forward pass alone has no backward pass.
+    A port that launches as often as the reference's forward pass alone has no backward pass. `outline` gives, for the
+    hash of a bytecode, what tells a tuner's configurations apart; it is asked only where the two sides' tuners do not
+    try equally many.
     """
     known = {s.id: s for s in captured.specialisations}
     ours, theirs = _by_test(captured.launches), _by_test(recorded.launches)
@@ -71,7 +75,7 @@ def paired(captured: Capture, recorded: PortRecording) -> tuple[Pair, ...]:
             groups = [group for group in groups if group not in alone]
         assert len(groups) == made
         for reference, port in zip(groups, _groups(theirs.get(test, [])), strict=True):
-            found += _paired_group(reference, port, known)
+            found += _paired_group(reference, port, known, outline)
     return tuple(found)
 
 
@@ -116,21 +120,56 @@ def _groups(launches: Sequence[Launch] | Sequence[PortLaunch]) -> list[_Group]:
     return found
 
 
-def _paired_group(reference: _Group, port: _Group, known: dict[str, Specialisation]) -> list[Pair]:
-    """The tuner's configurations in their order, where both sides try as many; else none of them is paired."""
-    same = len(reference.tunes) == len(port.tunes)
+def _paired_group(
+    reference: _Group, port: _Group, known: dict[str, Specialisation], outline: Callable[[str], object]
+) -> list[Pair]:
+    """The tuner's configurations in their order, where both sides try as many; else each with one like it."""
+    if len(reference.tunes) != len(port.tunes):
+        return _by_configuration(reference, port, known, outline)
+    return [
+        _one(launch, other, known)
+        for launch, other in zip((*reference.tunes, reference.launch), (*port.tunes, port.launch), strict=True)
+    ]
+
+
+def _one(launch: Launch | PortLaunch, other: Launch | PortLaunch, known: dict[str, Specialisation]) -> Pair:
+    assert isinstance(launch, Launch)
+    assert isinstance(other, PortLaunch)
+    unlike = _unlike(launch, known[launch.specialisation], other)
+    return Pair(launch=launch, port=None if unlike else other, reason=unlike)
+
+
+def _by_configuration(
+    reference: _Group, port: _Group, known: dict[str, Specialisation], outline: Callable[[str], object]
+) -> list[Pair]:
+    """Each side's launch is one of its configurations, and which one says nothing without a clock."""
+    ours = list({(launch.specialisation, launch.grid): launch for launch in _launches(reference, Launch)}.values())
+    theirs = list({(launch.ir, launch.grid): launch for launch in _launches(port, PortLaunch)}.values())
     found = []
-    for number, launch in enumerate((*reference.tunes, reference.launch)):
-        assert isinstance(launch, Launch)
-        other = port.launch if launch is reference.launch else port.tunes[number] if same else None
-        if other is None:
-            reason = f"the port's tuner tries {len(port.tunes)} configurations, the reference's {len(reference.tunes)}"
-            found.append(Pair(launch=launch, port=None, reason=reason))
+    for launch in ours:
+        ir = launch.port_ir
+        alike = [] if ir is None else [other for other in theirs if outline(other.ir.sha256) == outline(ir.sha256)]
+        pairs = [(_one(launch, other, known), other) for other in alike]
+        if not pairs:
+            said = "cuTile refuses it" if ir is None else f"{outline(ir.sha256)}"
+            reason = f"the port's tuner leaves this configuration out: {said}"
+            found.append(Pair(launch=launch, port=None, reason=reason, untried=True))
             continue
-        assert isinstance(other, PortLaunch)
-        unlike = _unlike(launch, known[launch.specialisation], other)
-        found.append(Pair(launch=launch, port=None if unlike else other, reason=unlike))
-    return found
+        pair, chosen = next(((pair, other) for pair, other in pairs if pair.port is not None), pairs[0])
+        theirs.remove(chosen)
+        found.append(pair)
+    return found + [
+        Pair(
+            launch=ours[-1],
+            port=None,
+            reason=f"the port tries a configuration that the reference's tuner does not: {outline(other.ir.sha256)}",
+        )
+        for other in theirs
+    ]
+
+
+def _launches(group: _Group, kind: type[Made]) -> list[Made]:
+    return [launch for launch in (*group.tunes, group.launch) if isinstance(launch, kind)]
 
 
 def _unlike(launch: Launch, specialisation: Specialisation, port: PortLaunch) -> str:

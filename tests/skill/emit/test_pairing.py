@@ -25,10 +25,13 @@ PORT = PortLaunch(
 )
 
 
+OUTLINES = {"small": "small tiles", "large": "large tiles", "larger": "larger tiles", "0" * 64: "other tiles"}
+
+
 def pairs(
     *port: PortLaunch, launches: int = 1, status: str = "passed", tuned: int = 0, backward: int = 0
 ) -> tuple[Pair, ...]:
-    launch = replace(LAUNCH, test="t[cutile]")
+    launch = replace(LAUNCH, test="t[cutile]", port_ir=Bytecode(sha256="small", symbol="k"))
     reference = [replace(launch, purpose="tune")] * tuned + [launch] * launches
     reference += [replace(launch, backward=True)] * backward
     captured = Capture(
@@ -52,7 +55,7 @@ def pairs(
         versions={},
         seconds=0.0,
     )
-    return paired(captured, recorded)
+    return paired(captured, recorded, OUTLINES.__getitem__)
 
 
 def with_parameter(position: int, value: str, type: str = "i32") -> PortLaunch:
@@ -100,11 +103,33 @@ def test_a_failed_test_of_the_port_pairs_nothing() -> None:
     assert (pair.port, pair.reason, pair.refused) == (None, "the port's test failed: no", False)
 
 
-def test_a_tuning_space_of_another_size_is_not_paired_but_its_launch_is() -> None:
-    tune, launch = pairs(PORT, tuned=1)
-    assert tune.port is None
-    assert "tries 0 configurations, the reference's 1" in tune.reason
-    assert launch.port is not None
-    tune, launch = pairs(replace(PORT, purpose="tune"), PORT, tuned=1)
-    assert tune.port is not None
-    assert launch.port is not None
+def tuned(*sizes: str) -> tuple[PortLaunch, ...]:
+    """The tuner's tries, then the launch with the first of them."""
+    tries = [replace(PORT, ir=Bytecode(sha256=size, symbol="scale_entry")) for size in sizes]
+    return (*(replace(one, purpose="tune") for one in tries), tries[0])
+
+
+def test_as_many_configurations_are_paired_in_their_order() -> None:
+    found = pairs(*tuned("small"), tuned=1)
+    assert [pair.port is not None for pair in found] == [True, True]
+
+
+def test_of_another_number_of_configurations_each_is_paired_with_one_like_it() -> None:
+    (pair,) = pairs(*tuned("large", "small"), tuned=1)[:1]
+    assert pair.port is not None
+    assert pair.port.ir.sha256 == "small"
+
+
+def test_a_configuration_the_port_leaves_out_counts_for_nothing_and_one_of_its_own_counts() -> None:
+    left_out, own = pairs(*tuned("large", "larger")[:2], PORT, tuned=1)[:2]
+    assert (left_out.port, left_out.untried) == (None, True)
+    assert "leaves this configuration out: small tiles" in left_out.reason
+    assert (own.port, own.untried) == (None, False)
+    assert "tries a configuration that the reference's tuner does not: large tiles" in own.reason
+
+
+def test_a_configuration_of_the_same_name_on_another_grid_is_not_paired_and_counts() -> None:
+    tries = [replace(one, grid=(9, 1, 1)) for one in tuned("small", "large")]
+    (pair, *_) = pairs(*tries, tuned=1)
+    assert (pair.port, pair.untried) == (None, False)
+    assert "a grid of (9, 1, 1)" in pair.reason

@@ -64,6 +64,7 @@ class Tuner:
         self._searches: Searches | None = None
         self._at = 0
         self._answers: dict[tuple[str, Any], Any] = {}
+        self._forgotten: list[dict[Any, Any]] = []
         self._search_of_reference: Callable[..., Any] | None = None
         self._result: Callable[..., Any] = SimpleNamespace
 
@@ -84,12 +85,17 @@ class Tuner:
                     setattr(module, name, replaced[id(found)])
 
     def forget(self) -> None:
-        """Before each row, for both sides: some operators share a winner between sizes; the first would decide."""
+        """Before each row, for both sides: some operators share a winner between sizes; the first would decide.
+
+        Kernels that were loaded stay so: CUPTI knows a kernel's name by its address, and would give the name of one
+        that is gone to the next one that is loaded there.
+        """
         self._answers.clear()
         for name, module in list(sys.modules.items()):
             if name.startswith("tilegym."):
                 for attribute, value in list(vars(module).items()):
                     if isinstance(value, dict) and "tune_cache" in attribute.lower():
+                        self._forgotten.append(dict(value))
                         value.clear()
 
     @contextmanager
