@@ -25,6 +25,7 @@ from tileport_skill.capture.records import (
     ValueArgument,
 )
 from tileport_skill.emit.launcher import BYTES, DTYPES
+from tileport_skill.tilegym.operators import is_benchmark
 
 PORT_WORD = re.compile(r"cutile[-_]rs")
 Made = TypeVar("Made", Launch, PortLaunch)
@@ -54,15 +55,17 @@ class _Group:
 def paired(captured: Capture, recorded: PortRecording, outline: Callable[[str], object]) -> tuple[Pair, ...]:
     """Every launch of the reference, a test at a time.
 
-    A port that launches as often as the reference's forward pass alone has no backward pass. `outline` gives, for the
-    hash of a bytecode, what tells a tuner's configurations apart; it is asked only where the two sides' tuners do not
-    try equally many.
+    Benchmarks are left out, for they choose their backend themselves. A port that launches as often as the reference's
+    forward pass alone has no backward pass. `outline` gives, for the hash of a bytecode, what tells a tuner's
+    configurations apart; it is asked only where the two sides' tuners do not try equally many.
     """
     known = {s.id: s for s in captured.specialisations}
     ours, theirs = _by_test(captured.launches), _by_test(recorded.launches)
     ran = {_neutral(test.id): test for test in recorded.tests}
     found: list[Pair] = []
     for test, launches in ours.items():
+        if is_benchmark(test.partition("::")[0]):
+            continue
         trouble = _trouble(ran.get(test), launches, theirs.get(test, []))
         if trouble is not None:
             backward = any(launch.backward for launch in launches)

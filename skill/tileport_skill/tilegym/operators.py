@@ -68,6 +68,11 @@ def open_checkout(root: Path) -> Checkout:
     )
 
 
+def is_benchmark(path: str) -> bool:
+    """Whether a file of a checkout's tests is a benchmark, by its name."""
+    return path.rpartition("/")[2].startswith(BENCHMARK_PREFIX)
+
+
 def names_without_reference(checkout: Checkout) -> dict[str, str]:
     """Dispatch names that some backend registers and cuTile Python does not, with a file that registers each."""
     found: dict[str, str] = {}

@@ -15,9 +15,6 @@ from tileport_skill.tilegym.operators import Checkout, Operator, read_operators
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 
-UNLAUNCHED = {"mamba2": {"compute_out_kernel"}}  # chosen by the tuner's shapes, which no case has
-"""Kernels of the wheel that our cases do not reach, by operator."""
-
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
@@ -33,7 +30,7 @@ def test_every_case_of_every_operator_is_captured_and_every_kernel_launched(
     assert [f"{test.id}: {test.reason}" for test in captured.tests if test.status != "passed"] == []
     assert [s.refused for s in captured.specialisations if s.refused] == []
     missing = {operator.name: _unlaunched(operator, captured) for operator in operators}
-    assert {name: kernels for name, kernels in missing.items() if kernels - UNLAUNCHED.get(name, set())} == {}
+    assert {name: kernels for name, kernels in missing.items() if kernels} == {}
 
 
 def _unlaunched(operator: Operator, captured: Capture) -> set[str]:

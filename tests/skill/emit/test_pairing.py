@@ -29,9 +29,14 @@ OUTLINES = {"small": "small tiles", "large": "large tiles", "larger": "larger ti
 
 
 def pairs(
-    *port: PortLaunch, launches: int = 1, status: str = "passed", tuned: int = 0, backward: int = 0
+    *port: PortLaunch,
+    launches: int = 1,
+    status: str = "passed",
+    tuned: int = 0,
+    backward: int = 0,
+    test: str = "t[cutile]",
 ) -> tuple[Pair, ...]:
-    launch = replace(LAUNCH, test="t[cutile]", port_ir=Bytecode(sha256="small", symbol="k"))
+    launch = replace(LAUNCH, test=test, port_ir=Bytecode(sha256="small", symbol="k"))
     reference = [replace(launch, purpose="tune")] * tuned + [launch] * launches
     reference += [replace(launch, backward=True)] * backward
     captured = Capture(
@@ -45,12 +50,12 @@ def pairs(
         versions={},
         seconds=0.0,
     )
-    test = Test(id="t[cutile_rs]", status=status, launches=1, configurations=0, reason="no")  # type: ignore[arg-type]
+    ran = Test(id="t[cutile_rs]", status=status, launches=1, configurations=0, reason="no")  # type: ignore[arg-type]
     recorded = PortRecording(
         operators=("scale",),
         arch="sm_90",
         profile="h200",
-        tests=(test,),
+        tests=(ran,),
         launches=tuple(replace(one, test="t[cutile_rs]") for one in port),
         versions={},
         seconds=0.0,
@@ -133,3 +138,9 @@ def test_a_configuration_of_the_same_name_on_another_grid_is_not_paired_and_coun
     (pair, *_) = pairs(*tries, tuned=1)
     assert (pair.port, pair.untried) == (None, False)
     assert "a grid of (9, 1, 1)" in pair.reason
+
+
+def test_a_benchmark_of_the_reference_needs_no_counterpart() -> None:
+    assert pairs(test="tests/benchmark/bench_scale.py::bench_scale[1024]") == ()
+    (pair,) = pairs(test="tests/ops/test_scale.py::test_op[cutile]")
+    assert "no such case for the port" in pair.reason

@@ -1,7 +1,7 @@
-"""TileGym's benchmarks as tests: each row of each `triton.testing.perf_report`, run once on the wanted backend.
+"""TileGym's benchmarks as tests of the reference: each row of each `triton.testing.perf_report`, run once.
 
 Triton's own records say what the rows are; only what measures time, and asks a GPU's driver which device it is, is
-replaced.
+replaced. A port has no such tests: many benchmarks know the backends they choose from by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from tileport_skill.tilegym.operators import BENCHMARK_PREFIX, REFERENCE_BACKEND
+from tileport_skill.tilegym.operators import REFERENCE_BACKEND
 
 FOREVER = 1.0
 """The milliseconds every measurement is said to have taken: a neutral number, read by nobody."""
@@ -26,16 +26,11 @@ FOREVER = 1.0
 class BenchmarkFile(pytest.Module):
     """A pytest module only for pytest to take it instead of its own; nothing in it is named `test_…`."""
 
-    backend: str
-    """What its rows are run on."""
-
     def collect(self) -> Iterator[pytest.Item]:
         _measure_nothing()
-        module = _imported(self.path)
-        _choose(module, self.backend)
-        for name, mark in vars(module).items():
+        for name, mark in vars(_imported(self.path)).items():
             if type(mark).__name__ == "Mark" and hasattr(mark, "benchmarks"):
-                for label, arguments in _rows(mark, self.backend):
+                for label, arguments in _rows(mark):
                     yield BenchmarkRow.from_parent(self, name=f"{name}[{label}]", run=mark.fn, arguments=arguments)
 
 
@@ -50,11 +45,7 @@ class BenchmarkRow(pytest.Item):
         self.run(**self.arguments)
 
 
-def is_benchmark(path: Path) -> bool:
-    return path.name.startswith(BENCHMARK_PREFIX)
-
-
-def _rows(mark: Any, backend: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(mark: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row of the reference's lines: its label and its arguments.
 
     A line stands for a backend by its value, or where that is a number, the index of a table, by its name.
@@ -64,24 +55,16 @@ def _rows(mark: Any, backend: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for value, line in zip(report.line_vals, report.line_names, strict=True):
             if value != REFERENCE_BACKEND and not (isinstance(value, int) and _named_after_reference(line)):
                 continue
-            named, chosen = ([], backend) if value == REFERENCE_BACKEND else ([line], value)
+            named = [] if value == REFERENCE_BACKEND else [line]
             for values in report.x_vals:
                 each = values if isinstance(values, (list, tuple)) else [values] * len(report.x_names)
                 shape = dict(zip(report.x_names, each, strict=True))
                 label = "-".join(map(str, [report.plot_name, *named, *shape.values()]))
-                yield label, {**report.args, **shape, report.line_arg: chosen}
+                yield label, {**report.args, **shape, report.line_arg: value}
 
 
 def _named_after_reference(line: str) -> bool:
     return line.split()[:1] != [] and line.split()[0].casefold() == REFERENCE_BACKEND
-
-
-def _choose(module: ModuleType, backend: str) -> None:
-    """Where rows are indices into a table of the file, the backend stands in the table."""
-    for table in [value for value in vars(module).values() if isinstance(value, list)]:
-        for number, entry in enumerate(table):
-            if isinstance(entry, tuple) and entry[:1] == (REFERENCE_BACKEND,):
-                table[number] = (backend, *entry[1:])
 
 
 def _imported(path: Path) -> ModuleType:

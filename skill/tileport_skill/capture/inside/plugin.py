@@ -22,13 +22,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
-from tileport_skill.capture.inside.benchmarks import BenchmarkFile, BenchmarkRow, is_benchmark
+from tileport_skill.capture.inside.benchmarks import BenchmarkFile, BenchmarkRow
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND
+from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, is_benchmark
 
 BACKEND_PARAMETERS = ("backend", "framework")
 SPELLINGS = {REFERENCE_BACKEND: {"cutile"}, PORT_BACKEND: {"cutile-rs", "cutile_rs"}}
@@ -36,7 +36,7 @@ ALL_BACKENDS = {"triton", "pytorch", "torch", "tilecpp"}.union(*SPELLINGS.values
 
 REQUEST = json.loads(Path(os.environ["TILEPORT_CAPTURE"]).read_text(encoding="utf-8"))
 PROFILE = profile_of(REQUEST["arch"])
-BACKEND = REQUEST["backend"]
+BACKEND: str = REQUEST["backend"]
 STARTED = time.monotonic()
 
 guard.die_with_parent(REQUEST["parent"])
@@ -53,11 +53,7 @@ TORCH: list[guard.TorchAsItWas] = []
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    if not is_benchmark(module_path):
-        return None
-    file = BenchmarkFile.from_parent(parent, path=module_path)
-    file.backend = BACKEND
-    return file
+    return BenchmarkFile.from_parent(parent, path=module_path) if is_benchmark(module_path.name) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -74,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _wanted(item: pytest.Item) -> bool:
     if isinstance(item, BenchmarkRow):
-        return True
+        return BACKEND == REFERENCE_BACKEND
     parameters = getattr(item, "callspec", None)
     named: set[str] = set()
     if parameters is not None:
