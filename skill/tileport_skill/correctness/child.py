@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from tileport_skill.correctness import files
+from tileport_skill.correctness import files, untimed
 from tileport_skill.correctness.calls import CallStore, load_calls, on_device
 from tileport_skill.correctness.integrity import Snapshot, fingerprint
 from tileport_skill.correctness.plugin import BACKENDS, Plugin
@@ -34,6 +34,7 @@ def main() -> int:
     role: Role = "reference" if sys.argv[2] == "reference" else "port"
     # Importing it replaces `torch.manual_seed`, and TileGym's tuner for cuTile Rust does so on its way.
     importlib.import_module("torch._dynamo")
+    untimed.install()
     snapshot = Snapshot()
     store = CallStore(calls) if role == "reference" else None
     _run_tests(job, role, out / files.TESTS, Plugin(job, role, store, None))

@@ -1,0 +1,77 @@
+"""The reference's tuner in a correctness run: every configuration is compiled as far as its bytecode, one is run.
+
+Timing them says nothing about whether a port is right, and takes more than a minute for each shape of a product. The
+bytecode of each is wanted, for the port may run any of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class _FarEnoughError(Exception):
+    """The bytecode is written, and nobody wants the cubin."""
+
+
+def install() -> None:
+    """To be called before TileGym is imported, in both sides' processes: they must not differ in the reference."""
+    tune = importlib.import_module("cuda.tile.tune")
+    for module in (tune, importlib.import_module("cuda.tile.tune._tune")):
+        module.exhaustive_search = search  # type: ignore[attr-defined]
+
+
+def search(
+    search_space: Sequence[Any],
+    stream: Any,
+    grid_fn: Any,
+    kernel: Any,
+    args_fn: Any,
+    hints_fn: Any = None,
+    **_options: Any,
+) -> Any:
+    """`cuda.tile.tune.exhaustive_search` with the first configuration that runs as the best one."""
+    tile, tune = importlib.import_module("cuda.tile"), importlib.import_module("cuda.tile.tune")
+
+    def launch(config: Any) -> None:
+        chosen = kernel if hasattr(kernel, "replace_hints") else kernel(config)
+        hinted = chosen if hints_fn is None else chosen.replace_hints(**hints_fn(config))
+        tile.launch(stream, grid_fn(config), hinted, args_fn(config))
+
+    failures: list[tuple[Any, type[BaseException], str]] = []
+    with _no_assembler():
+        for config in search_space:
+            try:
+                launch(config)
+            except _FarEnoughError:
+                continue
+            except Exception as error:  # a configuration the front end refuses, as the tuner too would find
+                failures.append((config, type(error), str(error)))
+    for config in search_space:
+        try:
+            launch(config)
+        except Exception as error:
+            failures.append((config, type(error), str(error)))
+            continue
+        best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
+        return tune.TuningResult(best=best, successes=[best], failures=failures)
+    text = "; ".join(dict.fromkeys(f"{kind.__name__}: {said}" for _, kind, said in failures))
+    raise ValueError(f"no configuration of {len(search_space)} runs: {text[:500]}")
+
+
+@contextmanager
+def _no_assembler() -> Iterator[None]:
+    """cuTile writes the bytecode out before it asks `tileiras` for a cubin; here the asking ends the compilation."""
+    compiler = importlib.import_module("cuda.tile._compile")
+    assemble = compiler.compile_cubin
+
+    def enough(*_args: Any, **_options: Any) -> Any:
+        raise _FarEnoughError
+
+    compiler.compile_cubin = enough  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        compiler.compile_cubin = assemble  # type: ignore[attr-defined]

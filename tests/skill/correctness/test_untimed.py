@@ -1,0 +1,82 @@
+"""What stands for the reference's tuner where nothing is timed, with cuTile's own compiler up to `tileiras`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import cuda.tile as tile
+import pytest
+from cuda.tile import _compile, tune
+
+from tileport_skill.correctness import untimed
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """What was compiled how far; `large` is refused by the front end, `wide` by the assembler."""
+    seen: list[tuple[str, Any]] = []
+
+    def assembled(config: str) -> None:
+        seen.append(("assembled", config))
+        if config == "wide":
+            raise RuntimeError("too wide")
+
+    def launch(_stream: object, grid: object, kernel: Any, args: tuple[str]) -> None:
+        (config,) = args
+        if config == "large":
+            raise TypeError("too large")
+        seen.append(("bytecode", (config, grid, kernel.hints)))
+        _compile.compile_cubin(config)
+
+    monkeypatch.setattr(tile, "launch", launch)
+    monkeypatch.setattr(_compile, "compile_cubin", assembled)
+    return seen
+
+
+class Kernel(SimpleNamespace):
+    def replace_hints(self, **hints: int) -> Kernel:
+        return Kernel(hints=hints)
+
+
+def searched(*space: str, kernel: Any = None, hints: Callable[[str], dict[str, int]] | None = None) -> Any:
+    return untimed.search(space, None, lambda c: (len(c),), kernel or Kernel(hints={}), lambda c: (c,), hints)
+
+
+def test_every_configuration_reaches_its_bytecode_and_only_one_that_runs_is_assembled(
+    compiled: list[tuple[str, Any]],
+) -> None:
+    found = searched("wide", "large", "small", "smaller", hints=lambda config: {"occupancy": len(config)})
+    assert [what[0] for kind, what in compiled[:3] if kind == "bytecode"] == ["wide", "small", "smaller"]
+    assert compiled[0][1] == ("wide", (4,), {"occupancy": 4})
+    assert [what for kind, what in compiled if kind == "assembled"] == ["wide", "small"]
+    assert found.best.config == "small"
+    assert [config for config, _, _ in found.failures] == ["large", "wide", "large"]
+    assert found.summary()
+
+
+def test_a_kernel_may_depend_on_the_configuration(compiled: list[tuple[str, Any]]) -> None:
+    searched("small", kernel=lambda config: Kernel(hints={"for": config}))
+    assert compiled[0][1][2] == {"for": "small"}
+
+
+def test_where_nothing_runs_every_reason_is_told(compiled: list[tuple[str, Any]]) -> None:
+    with pytest.raises(ValueError, match=r"no configuration of 2 runs: .*too large.*too wide"):
+        searched("large", "wide")
+
+
+def test_it_stands_wherever_the_tuner_is_imported_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "exhaustive_search", None)
+    monkeypatch.setattr(tune._tune, "exhaustive_search", None)
+    untimed.install()
+    from cuda.tile.tune import exhaustive_search
+
+    assert exhaustive_search is untimed.search is tune._tune.exhaustive_search
+
+
+def test_cutile_still_calls_what_is_replaced() -> None:
+    """`compile_tile` asks for the cubin by this name, after it has written the bytecode out."""
+    names = inspect.unwrap(_compile.compile_tile).__code__.co_names
+    assert names.index("CUDA_TILE_DUMP_BYTECODE") < names.index("compile_cubin")
