@@ -11,8 +11,9 @@ from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import GpuGates, judge
 from tileport_driver.attempt import judge_on, open_host
 from tileport_driver.git import GitError, open_trusted
+from tileport_driver.gpu.gates import read_evidence
 from tileport_driver.gpu.judging import gpu_gates, not_run
-from tileport_driver.gpu.pack import pack
+from tileport_driver.gpu.pack import check_new, pack
 from tileport_driver.patch import read_patch
 from tileport_driver.progress import Progress, Stage
 from tileport_driver.records import Acceptance, AgentCheckout, Patch, Rejected
@@ -41,14 +42,17 @@ def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]
     order = Order(operator=question.operator, repository=question.repository, engine="none", base=question.base)
     folder = new_judgement(make_request(order))
     progress.enter(Stage.CHECKING)
-    record, patch = _prepare(folder, diff)
-    with open_host(progress, stop) as host:
-        seat = judge_on(host, _gpu(question, progress))
-        acceptance = judge(seat, folder, record, patch)
-    folder.write("acceptance", acceptance)
-    if question.pack is not None and not isinstance(acceptance, Rejected):
-        pack(record, patch, folder.work / "base", folder.work / "judge", question.pack)
-    shutil.rmtree(folder.work, ignore_errors=True)
+    try:
+        record, patch = _prepare(folder, diff)
+        _check(question, patch)
+        with open_host(progress, stop) as host:
+            seat = judge_on(host, _gpu(question, progress))
+            acceptance = judge(seat, folder, record, patch)
+        folder.write("acceptance", acceptance)
+        if question.pack is not None and not isinstance(acceptance, Rejected):
+            pack(record, patch, folder.work / "base", folder.work / "judge", question.pack)
+    finally:
+        shutil.rmtree(folder.work, ignore_errors=True)
     progress.enter(Stage.DONE)
     return acceptance, folder
 
@@ -76,6 +80,14 @@ def _prepare(folder: AttemptFolder, diff: bytes) -> tuple[AgentCheckout, Patch]:
     folder.diff.write_bytes(diff)
     folder.write("patch", patch)
     return record, patch
+
+
+def _check(question: Question, patch: Patch) -> None:
+    """What would be refused in the end is refused before anything is built."""
+    if question.evidence is not None:
+        read_evidence(question.evidence, patch, None)
+    if question.pack is not None:
+        check_new(question.pack)
 
 
 def _gpu(question: Question, progress: Progress) -> GpuGates:

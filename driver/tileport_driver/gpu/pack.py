@@ -42,8 +42,7 @@ done
 
 def pack(record: AgentCheckout, patch: Patch, base: Path, tree: Path, folder: Path) -> Job:
     """Fills `folder`, which must not exist or be empty, and returns the job as it stands there."""
-    if folder.exists() and any(folder.iterdir()):
-        raise RequestError(f"{folder} is not empty; give a new folder for the pack.")
+    check_new(folder)
     checkout = open_checkout(tree)
     operator = find_operator(read_operators(checkout), record.operator)
     for source, name in ((base, "base"), (tree, "tree")):
@@ -57,6 +56,12 @@ def pack(record: AgentCheckout, patch: Patch, base: Path, tree: Path, folder: Pa
     write_json(folder / "job.json", job)
     (folder / "run.sh").write_text(_RUN.format(operator=operator.name, library=job.library), encoding="utf-8")
     return job
+
+
+def check_new(folder: Path) -> None:
+    """Raises `RequestError` if a pack cannot be put into `folder`."""
+    if folder.exists() and any(folder.iterdir()):
+        raise RequestError(f"{folder} is not empty; give a new folder for the pack.")
 
 
 def _copy_skill(target: Path) -> None:
