@@ -33,6 +33,7 @@ class Entry:
     entry: rust.Function
     idioms: frozenset[str]
     source: Source
+    variant: Variant
 
 
 def translate_kernel(
@@ -58,7 +59,7 @@ def translate_kernel(
     run(body, source.body)
     entry = _entry(variant, body, parameters, constants, source)
     functions.update(own)
-    return Entry(kernel=variant.kernel, entry=entry, idioms=frozenset(shared.idioms), source=source)
+    return Entry(kernel=variant.kernel, entry=entry, idioms=frozenset(shared.idioms), source=source, variant=variant)
 
 
 def _parameters(

@@ -49,6 +49,8 @@ class KernelDraft:
     """None if not one kernel could be translated."""
     translated: tuple[Measured, ...]
     refused: tuple[Refusal, ...]
+    entries: tuple[Entry, ...] = ()
+    """The entries themselves, for the launcher that fits them."""
 
 
 def draft_kernel(
@@ -89,7 +91,9 @@ def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, dec
         functions=(*device, *(entry.entry for entry in entries)),
     )
     found = tuple(measured(entry, device, idioms) for entry in entries)
-    return KernelDraft(text=print_module(module), translated=found, refused=tuple(refused))
+    return KernelDraft(
+        text=print_module(module), translated=found, refused=tuple(refused), entries=tuple(entries)
+    )
 
 
 def _entries(

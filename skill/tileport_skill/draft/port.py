@@ -1,0 +1,75 @@
+"""A whole port, six files, from a draft of its kernels: launcher, wrapper and the three edits around `kernel.rs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tileport_skill.draft.crossing import c_function, check_symbols
+from tileport_skill.draft.edits import with_backend, with_module, with_registration
+from tileport_skill.draft.host import read_host
+from tileport_skill.draft.launcher import print_launcher
+from tileport_skill.draft.operator import LICENCE, KernelDraft
+from tileport_skill.draft.values import Untranslatable
+from tileport_skill.draft.wrapper import print_wrapper
+from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.operators import Checkout, Operator
+from tileport_skill.tilegym.port_files import port_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortDraft:
+    """What can be written of a port."""
+
+    files: dict[str, str]
+    """Texts by their paths in the checkout. All six, or `kernel.rs` alone, or nothing."""
+    refused: str | None
+    """Why there is no more than `kernel.rs`, with the line of the reference's module."""
+
+
+def check_vacant(checkout: Checkout, operator: Operator) -> None:
+    """Raises `RequestError` if one of the port's own files is there already: none is overwritten."""
+    there = [path for path in port_files(checkout, operator).new if (checkout.root / path).exists()]
+    if there:
+        raise RequestError(f"{operator.name} has a port here already: {', '.join(there)}. Draft where there is none.")
+
+
+def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
+    """The six files' new texts. Raises `RequestError` if a file to be edited is not as TileGym writes it."""
+    paths = port_files(checkout, operator)
+    if draft.text is None:
+        return PortDraft(files={}, refused="not one kernel is translated")
+    kernel = {paths.kernel: draft.text}
+    try:
+        launcher, wrapper = launcher_and_wrapper(
+            operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft
+        )
+    except Untranslatable as error:
+        place = f" ({operator.reference}:{error.line})" if error.line else ""
+        return PortDraft(files=kernel, refused=f"{error}{place}")
+    files = {paths.wrapper: wrapper, **kernel, paths.launcher: launcher}
+    edits = {paths.library: with_module, paths.registration: with_registration}
+    for path, edit in edits.items():
+        files[path] = edit(_text(checkout, path), operator.name, path)
+    if operator.tests:  # a wheel ships none
+        files[paths.test] = with_backend(_text(checkout, paths.test), paths.test)
+    return PortDraft(files=files, refused=None)
+
+
+def launcher_and_wrapper(operator: Operator, reference: str, draft: KernelDraft) -> tuple[str, str]:
+    """`ffi.rs` and the wrapper. Raises `Untranslatable` naming what stands in the way."""
+    kernels = [entry.kernel for entry in draft.entries]
+    for kernel in kernels:
+        if kernels.count(kernel) > 1:
+            raise Untranslatable(f"{kernel}, whose launches differ in the ranks or kinds of its arguments")
+    functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
+    check_symbols(functions)
+    refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
+    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused)
+    return print_launcher(operator.name, LICENCE, functions), wrapper
+
+
+def _text(checkout: Checkout, path: str) -> str:
+    try:
+        return (checkout.root / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read, and a port adds to it: {error}") from error
