@@ -20,6 +20,7 @@ from tileport_skill.capture.session import capture
 from tileport_skill.draft.check import Line, check, exit_status, refused_line
 from tileport_skill.draft.measure import Measured
 from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.port import PortDraft, check_vacant, draft_port, kernel_alone
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
@@ -27,7 +28,10 @@ from tileport_skill.tilegym.operators import find_operator, open_checkout, read_
 from tileport_skill.tilegym.port_files import port_files
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
-Out = Annotated[Path, typer.Option("--out", help="Where `<op>_kernel/kernel.rs` goes.")]
+Out = Annotated[
+    Path, typer.Option("--out", help="The files go there under their paths in the checkout; may be its root.")
+]
+KernelOnly = Annotated[bool, typer.Option("--kernel-only", help="Write kernel.rs alone, also where a port is already.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
 Check = Annotated[bool, typer.Option("--check", help="Prove the draft against everything captured, on the CPU.")]
 Declare = Annotated[
@@ -48,34 +52,46 @@ def draft_command(
     repo: Repo = Path(),
     out: Out = Path("draft"),
     arch: Archs = ARCHS,
+    kernel_only: KernelOnly = False,
     checked: Check = False,
     declare: Declare = False,
     emitter: Program = None,
     tuning: Tuning = True,
     as_json: Json = False,
 ) -> None:
-    """Draft an operator's port. So far only its kernel.rs, translated from the Python source; no launcher, no wrapper.
+    """Draft an operator's port, six files: kernels translated from the Python source, launcher, wrapper, three edits.
 
-    Exit status: 0 every kernel translated (with --check: and equal), 10 one differs, 11 one is refused or not known
-    to be equal, 12 bad request, 13 our machinery.
+    Where the host code has no counterpart there is kernel.rs alone, and the reason. Exit status: 0 the whole port
+    (with --check: and its kernels are equal), 10 one differs, 11 something is refused or not known to be equal, 12 bad
+    request, 13 our machinery.
     """
     started = time.monotonic()
     checkout = open_checkout(repo)
     found = find_operator(read_operators(checkout), operator)
+    if not kernel_only:
+        check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
         captures = capture(checkout, [found], arch, Path(folder), tuning=tuning)
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
     draft = draft_kernel(checkout, found, list(known.values()), arch[0], declare=declare)
-    path = out / Path(port_files(checkout, found).kernel).parent.name / "kernel.rs"
-    if draft.text is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(draft.text, encoding="utf-8")
+    port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
+    _write(out, port)
+    path = out / port_files(checkout, found).kernel
     lines = _lines(draft, captures, path, Emitter(emitter or built_emitter()) if checked else None)
     seconds = time.monotonic() - started
-    _print_json(found.name, path, lines, seconds) if as_json else _print(path, draft, lines, seconds)
-    raise typer.Exit(exit_status(lines))
+    if as_json:
+        _print_json(found.name, out, port, lines, seconds)
+    else:
+        _print(out, port, lines, seconds)
+    raise typer.Exit(exit_status(lines) or (11 if port.refused else 0))
+
+
+def _write(out: Path, port: PortDraft) -> None:
+    for name, text in port.files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text, encoding="utf-8")
 
 
 def _lines(draft: KernelDraft, captures: tuple[Capture, ...], path: Path, emitter: Emitter | None) -> tuple[Line, ...]:
@@ -88,25 +104,29 @@ def _lines(draft: KernelDraft, captures: tuple[Capture, ...], path: Path, emitte
     return (*made, *map(refused_line, draft.refused))
 
 
-def _print_json(operator: str, path: Path, lines: tuple[Line, ...], seconds: float) -> None:
+def _print_json(operator: str, out: Path, port: PortDraft, lines: tuple[Line, ...], seconds: float) -> None:
     document = {
         "operator": operator,
-        "kernel": str(path),
+        "files": [str(out / name) for name in port.files],
+        "refused": port.refused,
         "seconds": round(seconds, 1),
         "kernels": TypeAdapter(tuple[Line, ...]).dump_python(lines, mode="json"),
     }
     print(json.dumps(document, indent=1))
 
 
-def _print(path: Path, draft: KernelDraft, lines: tuple[Line, ...], seconds: float) -> None:
+def _print(out: Path, port: PortDraft, lines: tuple[Line, ...], seconds: float) -> None:
     table = Table("kernel", "equal", "different", "unknown", "names kept", "lines", "Python", "unsafe", "", box=None)
     for line in lines:
         equal = ", ".join(f"{count} {rung}" for rung, count in line.equal.items()) or "-"
         table.add_row(line.kernel, equal, *_counts(line), *_measures(line.measured), escape(_remark(line)))
     console = Console(width=None if sys.stdout.isatty() else 220)
     console.print(table)
-    if draft.text is not None:
-        console.print(f"{path}: {len(draft.text.splitlines())} lines. {seconds:.1f} s.")
+    for name, text in port.files.items():
+        console.print(f"{out / name}: {len(text.splitlines())} lines.")
+    if port.refused:
+        console.print(escape(f"No launcher and no wrapper: {port.refused}."))
+    console.print(f"{seconds:.1f} s.")
 
 
 def _counts(line: Line) -> tuple[str, str]:

@@ -9,13 +9,10 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tileport_skill.draft.replaced import HELPERS, HINTED, SEARCH, SourceText, check_import, replacements
 from tileport_skill.draft.values import Untranslatable
-from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND
+from tileport_skill.tilegym.operators import REFERENCE_BACKEND
 
-HELPERS = {"next_power_of_2": "from tilegym.backend.cutile_rs.utils import next_power_of_2"}
-"""Functions of the reference's `utils` that TileGym has for ports too."""
-REPLACED = {"exhaustive_search": "_exhaustive_search", "cached_replace_hints": ""}
-SEARCH_ARGUMENTS = ("search_space", "stream", "grid_fn", "kernel", "args_fn", "hints_fn")
 DEVICE_DECORATORS = ("experimental_kernel",)
 
 
@@ -60,12 +57,8 @@ def read_host(text: str) -> Host:
 
 class _Module:
     def __init__(self, text: str) -> None:
-        self.text = text.encode()
-        self.lines = text.splitlines()
+        self.source = SourceText(text)
         self.tree = ast.parse(text)
-        self.starts = [0]
-        for line in self.text.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
         self.imports: dict[str, tuple[str, int]] = {}
         self.defined: dict[str, ast.stmt] = {}
         for node in self.tree.body:
@@ -119,78 +112,25 @@ class _Module:
         said, line = self.imports[name]
         if name in HELPERS and said.startswith("from .utils import"):
             return HELPERS[name]
-        if name in REPLACED or name == self.tile:
+        if name in (SEARCH, HINTED, self.tile):
             return ""
-        _check_import(said, line)
+        check_import(said, line)
         return said
 
     def piece(self, node: ast.stmt) -> Piece:
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
         comments = first
-        while comments > 1 and self.lines[comments - 2].startswith("#"):
+        while comments > 1 and self.source.lines[comments - 2].startswith("#"):
             comments -= 1
         end = node.end_lineno or node.lineno
-        above = [*self.lines[comments - 1 : first - 1], ""]
+        above = [*self.source.lines[comments - 1 : first - 1], ""]
         decorator = _kernel_decorator(node, self.tile)
         if decorator is not None:
             assert isinstance(node, ast.FunctionDef)
             hints = _hints(decorator, self.tile)
             return Piece(text="\n".join(above), kernel=node.name, hints=hints, line=comments, end=end)
-        text = self._edited(self.starts[first - 1], self.starts[end], list(self._edits(node)))
+        text = self.source.edited(first, end, list(replacements(self.source, node, self.tile)))
         return Piece(text="\n".join(above) + text.rstrip("\n"), line=comments, end=end)
-
-    def _edited(self, start: int, end: int, edits: list[tuple[int, int, str]]) -> str:
-        text = b""
-        for first, last, new in sorted(edits):
-            text += self.text[start:first] + new.encode()
-            start = last
-        return (text + self.text[start:end]).decode()
-
-    def _at(self, line: int, column: int) -> int:
-        return self.starts[line - 1] + column
-
-    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno or 0, node.end_col_offset or 0)
-
-    def _edits(self, node: ast.stmt) -> Iterator[tuple[int, int, str]]:
-        known: set[int] = set()
-        for one in ast.walk(node):
-            match one:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=self.tile), attr="launch") as func):
-                    if len(one.args) != 4 or one.keywords:
-                        raise Untranslatable("a launch with other arguments than stream, grid, kernel, args", one.lineno)
-                    known.add(id(func.value))
-                    yield (*self._span(func), "_launch")
-                case ast.Call(func=ast.Name(id="exhaustive_search") as func):
-                    if any(keyword.arg not in SEARCH_ARGUMENTS for keyword in one.keywords):
-                        raise Untranslatable("exhaustive_search with options of its own", one.lineno)
-                    known.add(id(func))
-                    yield (*self._span(func), REPLACED["exhaustive_search"])
-                case ast.Call(func=ast.Name(id="cached_replace_hints") as func, args=[kernel]) if one.keywords:
-                    known.add(id(func))
-                    hints = one.keywords[0]
-                    (start, _), (first, last) = self._span(one), self._span(kernel)
-                    yield start, first, ""
-                    yield last, self._at(hints.lineno, hints.col_offset), ".replace_hints("
-                case ast.Call(func=ast.Name(id="register_impl")):
-                    for part in ast.walk(one):
-                        if isinstance(part, ast.Constant) and part.value == REFERENCE_BACKEND:
-                            known.add(id(part))
-                            yield (*self._span(part), f'"{PORT_BACKEND}"')
-                case ast.ImportFrom(module="utils", level=1) if all(alias.name in HELPERS for alias in one.names):
-                    yield (*self._span(one), "; ".join(HELPERS[alias.name] for alias in one.names))
-                case ast.Import() | ast.ImportFrom():
-                    _check_import(ast.unparse(one), one.lineno)
-                case ast.Name(id=name) if id(one) not in known and (name == self.tile or name in REPLACED):
-                    line = self.lines[one.lineno - 1].strip()
-                    raise Untranslatable(f"`{line}`, which has no counterpart in a port", one.lineno)
-                case ast.Constant(value="cutile") if id(one) not in known:
-                    raise Untranslatable("host code that names the backend cutile", one.lineno)
-
-
-def _check_import(said: str, line: int) -> None:
-    if said.startswith(("from .", "from tilegym.ops", "import tilegym.ops")) or "cuda.tile" in said:
-        raise Untranslatable(f"`{said}`: the host code uses it, and it belongs to the reference", line)
 
 
 def _said(alias: ast.alias) -> str:

@@ -130,8 +130,8 @@ def _function(function: CFunction) -> Iterator[str]:
     yield "/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler."
     yield "///"
     yield "/// # Safety"
-    yield "/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`, and that"
-    yield f"/// are as `{function.entry}` demands."
+    yield "/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,"
+    yield f"/// and that are as `{function.entry}` demands."
     yield "#[unsafe(no_mangle)]"
     yield f'pub unsafe extern "C" fn {function.symbol}('
     yield from (f"    {parameter}," for parameter in (*map(_parameter, function.arguments), *LAUNCH_ARGUMENTS))

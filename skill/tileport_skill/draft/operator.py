@@ -91,9 +91,7 @@ def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, dec
         functions=(*device, *(entry.entry for entry in entries)),
     )
     found = tuple(measured(entry, device, idioms) for entry in entries)
-    return KernelDraft(
-        text=print_module(module), translated=found, refused=tuple(refused), entries=tuple(entries)
-    )
+    return KernelDraft(text=print_module(module), translated=found, refused=tuple(refused), entries=tuple(entries))
 
 
 def _entries(

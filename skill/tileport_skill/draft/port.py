@@ -33,12 +33,18 @@ def check_vacant(checkout: Checkout, operator: Operator) -> None:
         raise RequestError(f"{operator.name} has a port here already: {', '.join(there)}. Draft where there is none.")
 
 
+def kernel_alone(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
+    """`kernel.rs` and nothing else, as asked for."""
+    path = port_files(checkout, operator).kernel
+    return PortDraft(files={} if draft.text is None else {path: draft.text}, refused=None)
+
+
 def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
     """The six files' new texts. Raises `RequestError` if a file to be edited is not as TileGym writes it."""
     paths = port_files(checkout, operator)
     if draft.text is None:
         return PortDraft(files={}, refused="not one kernel is translated")
-    kernel = {paths.kernel: draft.text}
+    kernel = kernel_alone(checkout, operator, draft).files
     try:
         launcher, wrapper = launcher_and_wrapper(
             operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft
