@@ -91,12 +91,13 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
 
 def print_wrapper(operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str]) -> str:
     """The whole file. `refused` says of kernels that are not drafted why."""
-    by_kernel = {function.kernel: function for function in functions}
+    launched = {piece.kernel for piece in host.pieces}
+    by_kernel = {function.kernel: function for function in functions if function.kernel in launched}
     imports = {*host.imports, *IMPORTS, *(TUNING_IMPORTS if host.tunes else ())}
     blocks = [
         _head(operator, host),
         "\n".join(_sorted(imports)),
-        '_CDEF = """\n' + "".join(f"{line}\n" for one in functions for line in _declared(one)) + '"""',
+        '_CDEF = """\n' + "".join(f"{line}\n" for one in by_kernel.values() for line in _declared(one)) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
     text += LAUNCHING.format(operator=operator)

@@ -1,0 +1,71 @@
+"""`ffi.rs` of our own kernels: the golden, its form, and what has no C function."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.conftest import Golden
+
+from tileport_skill.capture.records import Array
+from tileport_skill.draft.crossing import c_function
+from tileport_skill.draft.launcher import print_launcher
+from tileport_skill.draft.operator import LICENCE, KernelDraft
+from tileport_skill.draft.values import Untranslatable
+from tileport_skill.emit.rust import MINIMUM, find_rust
+
+
+def launcher(draft: KernelDraft) -> str:
+    return print_launcher("drafted", LICENCE, [c_function("drafted", entry) for entry in draft.entries])
+
+
+def test_the_launcher_reads_as_the_golden_does(draft: KernelDraft, golden: Golden) -> None:
+    golden("drafted_ffi.rs", launcher(draft))
+
+
+def test_only_captured_element_types_are_dispatched_to(draft: KernelDraft) -> None:
+    assert launcher(draft).count("crate::dispatch_by_dtype!(dtype, launch, f32, bf16)") == len(draft.entries)
+
+
+def test_an_entry_of_another_operators_name_is_called_by_both(draft: KernelDraft) -> None:
+    entry = draft.entries[0]
+    assert c_function("drafted", entry).symbol == "cutile_drafted_leaky_kernel"
+    assert c_function("leaky", entry).symbol == "cutile_leaky_kernel"
+
+
+def test_constants_that_the_entry_does_not_use_stay_behind(draft: KernelDraft) -> None:
+    function = next(c_function("drafted", entry) for entry in draft.entries if entry.kernel == "_leaky_kernel")
+    assert function.python == ("x", "y", "BLOCK", "SQUARE")
+    assert [one.name for one in function.arguments] == ["x", "y", "block", "square"]
+    entry = next(entry for entry in draft.entries if entry.kernel == "_leaky_kernel")
+    generics = tuple(one for one in entry.entry.generics if "BLOCK" not in one)
+    without = dataclasses.replace(entry, entry=dataclasses.replace(entry.entry, generics=generics))
+    assert [one.name for one in c_function("drafted", without).arguments] == ["x", "y", "square"]
+
+
+@pytest.mark.parametrize(("dtype", "element"), [("bool", "bool"), ("int8", "i8")])
+def test_an_array_that_tilegyms_descriptor_cannot_describe_is_refused_by_name(
+    draft: KernelDraft, dtype: str, element: str
+) -> None:
+    entry = draft.entries[0]
+    parameters = tuple(
+        dataclasses.replace(one, dtype=dtype) if isinstance(one, Array) and one.name == "x" else one
+        for one in entry.variant.parameters
+    )
+    specialisation = dataclasses.replace(entry.variant.specialisations[0], parameters=parameters)
+    variant = dataclasses.replace(entry.variant, specialisations=(specialisation,))
+    with pytest.raises(Untranslatable, match=f"x, an array of {element}"):
+        c_function("drafted", dataclasses.replace(entry, variant=variant))
+
+
+def test_rustfmt_would_change_nothing_in_a_launcher(draft: KernelDraft, tmp_path: Path) -> None:
+    toolchain = find_rust(MINIMUM)
+    program = toolchain and toolchain.sysroot / "bin/rustfmt"
+    if program is None or not program.exists():
+        pytest.skip("no rustfmt here")
+    file = tmp_path / "ffi.rs"
+    file.write_text(launcher(draft), encoding="utf-8")
+    done = subprocess.run([program, "--edition", "2024", "--check", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
