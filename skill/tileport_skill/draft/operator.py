@@ -3,6 +3,9 @@
     specialisations ──oracle──▶ readings ─┐
     Python source ──source────────────────┴─kernel─▶ Rust tree ──printer──▶ kernel.rs
 
+The port's other files are `port.py`'s: the entries cross to C (`crossing`, `launcher`), the reference's host code is
+kept with its calls into cuTile replaced (`host`, `replaced`, `wrapper`), and three files get their line (`edits`).
+
 What cannot be translated is named with its line, and the operator's other kernels come out all the same.
 """
 
