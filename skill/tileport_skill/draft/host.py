@@ -96,9 +96,8 @@ class _Module:
             if node in found:
                 continue
             found.add(node)
-            if _kernel_decorator(node, self.tile) is not None:
-                continue
-            for name, line in _names(node):
+            decorator = _kernel_decorator(node, self.tile)
+            for name, line in _names(node) if decorator is None else _hint_names(decorator):
                 if name in self.imports:
                     imported.add(name)
                 elif name in self.defined:
@@ -161,13 +160,18 @@ def _hints(decorator: ast.expr, tile: str) -> str:
         return ""
     for keyword in decorator.keywords:
         if keyword.arg not in ("occupancy", "num_ctas", "num_worker_warps") or not isinstance(
-            keyword.value, ast.Constant
+            keyword.value, (ast.Constant, ast.Name)
         ):
             raise Untranslatable(f"the hint {ast.unparse(keyword)}", decorator.lineno)
     return ", ".join(map(ast.unparse, decorator.keywords))
 
 
-def _names(node: ast.stmt) -> Iterator[tuple[str, int]]:
+def _hint_names(decorator: ast.expr) -> Iterator[tuple[str, int]]:
+    for keyword in getattr(decorator, "keywords", []):
+        yield from _names(keyword.value)
+
+
+def _names(node: ast.AST) -> Iterator[tuple[str, int]]:
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
             yield one.id, one.lineno
