@@ -112,3 +112,9 @@ def test_a_file_that_is_not_as_expected_is_refused(edit: object, text: str, says
 def test_tests_without_a_list_of_backends_are_refused() -> None:
     with pytest.raises(RequestError, match="has no list"):
         with_backend("import torch\n\nfrom tilegym import ops\n", "test_one.py")
+
+
+def test_tests_that_call_the_reference_itself_are_refused_with_the_line() -> None:
+    direct = TESTS + "    def test_op(self, backend):\n        tilegym.ops.cutile.one.one(2)\n"
+    with pytest.raises(RequestError, match=r"test_one\.py:14 calls the reference's module itself"):
+        with_backend(direct, "test_one.py")
