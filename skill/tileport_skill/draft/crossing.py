@@ -122,6 +122,8 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
             case records.Scalar():
                 del left[0]
                 yield ScalarArgument(python=parameter.name, name=name, type=_scalar(parameter))
+            case records.Constant(type="NoneType"):  # another launch may pass something, which must not be dropped
+                raise Untranslatable(f"the parameter {parameter.name}, which is None in every captured launch")
             case records.Constant():
                 generic = constant_name(parameter.name) + ("_BITS" if parameter.type == "float" else "")
                 if generic in generics:

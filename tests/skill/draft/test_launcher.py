@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Golden
 
-from tileport_skill.capture.records import Array
+from tileport_skill.capture.records import Array, Constant
 from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.launcher import print_launcher
 from tileport_skill.draft.operator import LICENCE, KernelDraft
@@ -57,6 +57,16 @@ def test_an_array_that_tilegyms_descriptor_cannot_describe_is_refused_by_name(
     specialisation = dataclasses.replace(entry.variant.specialisations[0], parameters=parameters)
     variant = dataclasses.replace(entry.variant, specialisations=(specialisation,))
     with pytest.raises(Untranslatable, match=f"x, an array of {element}"):
+        c_function("drafted", dataclasses.replace(entry, variant=variant))
+
+
+def test_a_parameter_that_was_never_given_is_refused_and_not_dropped(draft: KernelDraft) -> None:
+    entry = draft.entries[0]
+    none = Constant(name="bias", type="NoneType", text="None")
+    one = entry.variant.specialisations[0]
+    specialisation = dataclasses.replace(one, parameters=(*one.parameters, none))
+    variant = dataclasses.replace(entry.variant, specialisations=(specialisation,))
+    with pytest.raises(Untranslatable, match="bias, which is None"):
         c_function("drafted", dataclasses.replace(entry, variant=variant))
 
 
