@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from tileport_driver.hide import library_lines, registration_lines, test_lines
 from tileport_skill.errors import MachineryError
@@ -25,6 +25,7 @@ _MODULES = (
     "operator",
     "types",
     "typing",
+    "warnings",
     "torch",
     "tilegym.autotune",
     "tilegym.backend",
@@ -56,7 +57,9 @@ _TORCH = (
     "torch.cuda.graph",
     "torch.cuda.synchronize",
 )
-_BASES = frozenset({"torch.autograd.Function", "Function", "NamedTuple", "Enum", "IntEnum", "object"})
+_BASES = frozenset(
+    {"torch.autograd.Function", "torch.nn.Module", "Function", "NamedTuple", "Enum", "IntEnum", "object"}
+)
 _DUNDERS = frozenset({"__name__", "__doc__", "__qualname__", "__init__", "__post_init__", "__slots__"})
 _RUST = (
     (r"\binclude(_str|_bytes)?\s*!", "takes in another file"),
@@ -121,8 +124,9 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
         yield error.lineno or 1, f"does not parse: {error.msg}."
         return
     imported = {name for node in ast.walk(tree) for name in _names_bound(node)}
+    bases = _BASES | _own_bases(tree, imported)
     for node in ast.walk(tree):
-        rule = _broken_by(node, imported)
+        rule = _broken_by(node, imported, bases)
         if rule is not None:
             yield getattr(node, "lineno", 1), rule
 
@@ -133,7 +137,20 @@ def _names_bound(node: ast.AST) -> list[str]:
     return []
 
 
-def _broken_by(node: ast.AST, imported: set[str]) -> str | None:
+def _own_bases(tree: ast.Module, imported: set[str]) -> set[str]:
+    """Classes of the file itself, which keep to the rules as well, and torch's modules under their usual name.
+
+    A name that is bound in any other way may stand for anything.
+    """
+    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    own = {name for name in classes if classes.count(name) == 1} - stored - functions - imported
+    is_torchs = "nn" in imported and "nn" not in {*stored, *functions, *classes}
+    return own | ({"nn.Module"} if is_torchs else set())
+
+
+def _broken_by(node: ast.AST, imported: set[str], bases: Collection[str]) -> str | None:
     """The rule one node breaks."""
     match node:
         case ast.Import() | ast.ImportFrom():
@@ -152,8 +169,8 @@ def _broken_by(node: ast.AST, imported: set[str]) -> str | None:
             return _assignment(node, imported)
         case ast.ExceptHandler(type=kind) if kind is None or ast.unparse(kind) in {"Exception", "BaseException"}:
             return "catches every exception: a failure must be seen, not replaced."
-        case ast.ClassDef(bases=bases) if any(ast.unparse(base) not in _BASES for base in bases):
-            return f"derives a class from {', '.join(map(ast.unparse, bases))}."
+        case ast.ClassDef(bases=found) if any(ast.unparse(base) not in bases for base in found):
+            return f"derives a class from {', '.join(map(ast.unparse, found))}."
     return None
 
 

@@ -50,6 +50,11 @@ def test_an_honest_port_breaks_no_rule() -> None:
     assert broken() == []
 
 
+def test_a_wrapper_may_hold_the_references_modules_and_warn() -> None:
+    text = "import warnings\n\nfrom torch import nn\n\n\nclass A(nn.Module):\n    pass\n\n\nclass B(A):\n    pass\n"
+    assert broken(wrapper=f"\n\n{text}") == []
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -68,6 +73,9 @@ def test_an_honest_port_breaks_no_rule() -> None:
             "catches every exception",
         ),
         ("class Lazy(torch.Tensor):\n    pass\n", "derives a class from torch.Tensor"),
+        ("class B:\n    pass\n\n\nB = torch.Tensor\n\n\nclass C(B):\n    pass\n", "derives a class from B"),
+        ("class nn:\n    Module = torch.Tensor\n\n\nclass C(nn.Module):\n    pass\n", "a class from nn.Module"),
+        ("import warnings\n\nwarnings.warn = print\n", "changes `warnings.warn`"),
         ("del torch.save\n", "torch.save"),
         ("def (\n", "does not parse"),
     ],
