@@ -5,8 +5,12 @@ Silent ones compile to something else than is written; the drafter and the rules
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from tileport_skill.emit.launcher import TensorFacts
 from tileport_skill.emit.mapping import Request
 from tileport_skill.emit.program import Emitted, Emitter
 from tileport_skill.tileir.assemble import Refused, disassemble
@@ -130,3 +134,52 @@ def test_it_is_still_refused(emitted: dict[str, Emitted], trap: str) -> None:
     found = emitted[trap]
     assert found.problem is not None
     assert LOUD[trap][1] in found.problem.message
+
+
+IN_PLACE = """\
+#[cutile::module]
+pub mod m {
+    use cutile::core::*;
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn k<E: ElementType, const N: i32>(x: &Tensor<E, { [-1] }>) {
+        let row: i32 = get_tile_block_id().0;
+        let tiles: Partition<E, { [N] }> = x.partition(const_shape![N]);
+        let value: Tile<E, { [N] }> = tiles.load([row]);
+        let twice: Tile<E, { [N] }> = value + value;
+        let mut out: PartitionMut<E, { [N] }> = unsafe { x.partition_full_mut(const_shape![N]) };
+        unsafe { out.store(twice, [row]) };
+    }
+}
+"""
+
+
+def test_a_store_in_place_is_still_not_ordered_after_the_partitions_load(emitter: Emitter, tmp_path: Path) -> None:
+    """`Partition::load` drops its token: both start from the same one, and the hardware may write first."""
+    kernel = tmp_path / "kernel.rs"
+    kernel.write_text(IN_PLACE, encoding="utf-8")
+    facts = TensorFacts(
+        name="x",
+        strides=(1,),
+        shape_div=(16,),
+        stride_div=(1,),
+        stride_one=(True,),
+        base_div=16,
+        disjoint=True,
+    )
+    asked = Request(
+        entry="k",
+        arch="sm_90",
+        symbol="kernel_entry",
+        generics=("f32", "128"),
+        tensors=(facts,),
+        scalars=(),
+        occupancy=None,
+        num_cta_in_cga=None,
+    )
+    (found,) = emitter.emit(kernel, [asked])
+    assert found.bytecode is not None, found.problem
+    text = disassemble(found.bytecode)
+    assert isinstance(text, str)
+    tokens = re.findall(r"(load|store)_view_tko .*? token = (%\w+) :", text)
+    assert [kind for kind, _ in tokens] == ["load", "store"]
+    assert tokens[0][1] == tokens[1][1]
