@@ -13,7 +13,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from tileport_driver.gpu.host import Need
@@ -139,13 +139,23 @@ def exit_code(ended: Ended) -> int:
 
 
 def show_operators(operators: tuple[Operator, ...], console: Console) -> None:
-    table = Table("operator", "dispatched as", "kernels", "tests and benchmarks", "port")
+    # Names are typed again, so none is cut; the files' paths are in the JSON.
+    table = Table(
+        Column("operator", no_wrap=True),
+        Column("also dispatched as", overflow="fold"),
+        Column("kernels", justify="right"),
+        Column("tests", justify="right"),
+        Column("benchmarks", justify="right", no_wrap=True),
+        "port",
+        box=None,
+    )
     for operator in operators:
         table.add_row(
             operator.name,
-            ", ".join(operator.aliases),
+            "\n".join(alias for alias in operator.aliases if alias != operator.name),
             str(len(operator.kernels)),
-            "\n".join((*operator.tests, *operator.benchmarks)) or "none",
+            str(len(operator.tests) or ""),
+            str(len(operator.benchmarks) or ""),
             "yes" if operator.ported else "",
         )
     console.print(table)

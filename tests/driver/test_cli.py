@@ -33,8 +33,9 @@ def test_ops_lists_operators_with_their_names_and_ports(target: Path, tmp_path: 
 
 def test_ops_is_a_table_for_people(target: Path, tmp_path: Path) -> None:
     done = tileport("ops", "--repo", str(target), state=tmp_path)
-    assert "rms_norm" in done.stdout
-    assert "tests/ops/test_scale.py" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["scale", "1", "1", "yes"] in rows
+    assert ["rms_norm", "get_rms_norm_module", "1"] in rows
 
 
 def test_an_unknown_operator_exits_12_with_the_nearest_names(target: Path, tmp_path: Path) -> None:
