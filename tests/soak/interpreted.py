@@ -90,7 +90,7 @@ def interpret(checkout: Checkout, operators: list[Operator], tests: list[str], s
     names = [f"{Path(o.reference).stem}.{kernel}" for o in operators for kernel in o.kernels]
     with tempfile.TemporaryDirectory(prefix="tileport-interpreted-") as folder:
         scratch = Path(folder)
-        root, _ = tests_of(checkout, operators, scratch, ())
+        root, _ = tests_of(checkout, operators, scratch, (), benchmarks=True)
         answer, request = scratch / "answer.jsonl", scratch / "request.json"
         request.write_text(json.dumps({"arch": "sm_90", "answer": str(answer), "kernels": names}), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-p", "interpreted_plugin", "-p", "pytest_timeout", "-q"]

@@ -70,7 +70,8 @@ def run(session: Session) -> None:
     session.answer.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
         scratch = Path(folder)
-        root, tests = tests_of(session.checkout, session.operators, scratch, session.files)
+        benchmarks = session.library is None  # a port is not asked for them, so they are not imported either
+        root, tests = tests_of(session.checkout, session.operators, scratch, session.files, benchmarks=benchmarks)
         environment = _environment(session, root.resolve(), scratch)
         code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
     (session.answer.parent / "pytest.log").write_text(said, encoding="utf-8")
@@ -82,10 +83,15 @@ def run(session: Session) -> None:
 
 
 def tests_of(
-    checkout: Checkout, operators: Sequence[Operator], scratch: Path, files: Sequence[str]
+    checkout: Checkout,
+    operators: Sequence[Operator],
+    scratch: Path,
+    files: Sequence[str],
+    *,
+    benchmarks: bool,
 ) -> tuple[Path, list[str]]:
     """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
-    own = sorted(files or {file for operator in operators for file in _own(operator)})
+    own = sorted(files or {file for operator in operators for file in _own(operator, benchmarks)})
     if own and (checkout.root / own[0]).is_file():
         return checkout.root, own
     root = scratch / "cases"
@@ -97,9 +103,9 @@ def tests_of(
     return root, found
 
 
-def _own(operator: Operator) -> tuple[str, ...]:
+def _own(operator: Operator, benchmarks: bool) -> tuple[str, ...]:
     """Benchmarks beside tests, but not instead of them: our cases reach more."""
-    return (*operator.tests, *operator.benchmarks) if operator.tests else ()
+    return (*operator.tests, *operator.benchmarks) if operator.tests and benchmarks else operator.tests
 
 
 def cases_of(operators: Sequence[Operator]) -> list[str]:

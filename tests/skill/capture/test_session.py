@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.skill.capture.conftest import CHECKOUT, Run, launches_of
 
+from tileport_skill.capture import child
 from tileport_skill.capture.cache import read_bytecode
 from tileport_skill.capture.records import Array, Capture, Constant, Scalar, TensorArgument, Test
 from tileport_skill.capture.session import capture
@@ -39,6 +40,15 @@ def test_each_row_of_a_benchmark_is_a_test_of_the_reference(tests: dict[str, Tes
         "bench_by_table[by-table-CuTile halves-1000]": ("passed", 1),
         "bench_by_table[by-table-CuTile quadruples-1000]": ("passed", 1),
     }
+
+
+def test_a_port_is_not_asked_for_the_benchmarks(tmp_path: Path) -> None:
+    checkout = open_checkout(CHECKOUT)
+    scale = [operator for operator in read_operators(checkout) if operator.name == "scale"]
+    _, asked = child.tests_of(checkout, scale, tmp_path, (), benchmarks=False)
+    assert asked == ["tests/ops/test_scale.py"]
+    _, asked = child.tests_of(checkout, scale, tmp_path, (), benchmarks=True)
+    assert asked == ["tests/benchmark/bench_scale.py", "tests/ops/test_scale.py"]
 
 
 def test_a_launch_names_its_kernel_grid_arguments_and_hints(captured: Capture) -> None:

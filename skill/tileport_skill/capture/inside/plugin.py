@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
-from tileport_skill.capture.inside.benchmarks import BenchmarkFile, BenchmarkRow
+from tileport_skill.capture.inside.benchmarks import BenchmarkFile
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
@@ -69,8 +69,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _wanted(item: pytest.Item) -> bool:
-    if isinstance(item, BenchmarkRow):
-        return BACKEND == REFERENCE_BACKEND
     parameters = getattr(item, "callspec", None)
     named: set[str] = set()
     if parameters is not None:
