@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tileport_driver.records import Failed, Gate, NotRun, Passed, Patch
 from tileport_skill.correctness.bytecodes import unproved
-from tileport_skill.correctness.decide import Problem, not_measured, problems
+from tileport_skill.correctness.decide import Problem, judgement
 from tileport_skill.correctness.files import EVIDENCE
 from tileport_skill.correctness.records import Evidence
 from tileport_skill.errors import RequestError
@@ -40,10 +40,9 @@ def read_evidence(folder: Path, patch: Patch, library_sha256: str | None) -> Evi
 def correctness_gate(evidence: Evidence, folder: Path, judged: Collection[str], arch: str, how: str) -> Gate:
     """The verdict of one correctness run. `judged` are bytecodes of the port found equal before; `arch` the GPU's."""
     files = tuple(f"{folder.name}/{name}" for name in (EVIDENCE, "port-traced.xml", "reference-traced.xml", "port.log"))
-    found = problems(evidence) if evidence.reference.exit == "ended" else ()
-    why = None if found else not_measured(evidence)
-    if why is not None:
-        return NotRun(gate="correctness", why=why, how=how)
+    found = judgement(evidence)
+    if isinstance(found, str):
+        return NotRun(gate="correctness", why=found, how=how)
     # Only of a port that did what it should is it worth asking what its every bytecode was.
     found = found or unproved(evidence, folder / "bytecode", arch, judged)
     if found:
@@ -77,6 +76,12 @@ def _facts(evidence: Evidence) -> tuple[str, ...]:
         f"{sum(one.identical for one in compared)} of them to the last bit.",
         f"All {len(port.bytecodes)} bytecodes that the launcher handed to tileiras are kernels the reference compiles.",
     ]
+    watched = evidence.sanitized
+    facts.append(
+        f"compute-sanitizer was not run: {watched.not_run}."
+        if watched.not_run
+        else f"compute-sanitizer's memcheck found nothing in {watched.calls} calls."
+    )
     if evidence.reference.unrecorded:
         facts.append(f"Not made again: {'; '.join(evidence.reference.unrecorded[:_SHOWN])}.")
     return tuple(facts)

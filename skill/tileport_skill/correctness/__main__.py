@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tileport_skill.correctness.decide import problems
+from tileport_skill.correctness.decide import judgement
 from tileport_skill.correctness.records import read_job
 from tileport_skill.correctness.session import SIDE_SECONDS, judge
 from tileport_skill.errors import MachineryError
@@ -21,7 +21,10 @@ def main() -> int:
     except MachineryError as error:
         print(f"The correctness run broke down: {error}", file=sys.stderr)
         return 13
-    found = problems(evidence)
+    found = judgement(evidence)
+    if isinstance(found, str):
+        print(f"Nothing was measured: {found}", file=sys.stderr)
+        return 11
     for problem in found:
         print(f"{problem.check}: {problem.text}")
     if not found:

@@ -22,11 +22,17 @@ from tileport_skill.correctness.calls import CallStore, load_calls, on_device
 from tileport_skill.correctness.integrity import Snapshot, fingerprint
 from tileport_skill.correctness.plugin import BACKENDS, Plugin
 from tileport_skill.correctness.records import Job, Observation, Role, read_job, to_json
-from tileport_skill.correctness.replay import observe, on_two_streams, on_two_threads
+from tileport_skill.correctness.replay import in_graph, observe, on_second_device, on_two_streams, on_two_threads
 from tileport_skill.correctness.tracing import Trace
 from tileport_skill.correctness.variations import VARIATIONS
 
-_TOGETHER: dict[str, Callable[..., Any]] = {"two streams": on_two_streams, "two threads": on_two_threads}
+_SETTINGS: dict[str, Callable[..., Any]] = {
+    "two streams": on_two_streams,
+    "two threads": on_two_threads,
+    "CUDA graph": in_graph,
+    "second device": on_second_device,
+}
+"""How else a call is made as it is. The reference decides here too whether it makes sense."""
 
 
 def main() -> int:
@@ -38,6 +44,8 @@ def main() -> int:
     snapshot = Snapshot()
     store = CallStore(calls) if role == "reference" else None
     _run_tests(job, role, out / files.TESTS, Plugin(job, role, store, None))
+    if job.tuned:
+        _tune(job, role, load_calls(calls), out)
     (out / files.DOING).write_text("the tests, traced", encoding="utf-8")
     trace = Trace()
     second = Plugin(job, role, None, trace)
@@ -77,13 +85,21 @@ def _wait_for_the_port() -> None:
     sys.stdin.readline()
 
 
+def _tune(job: Job, role: Role, calls: list[dict[str, Any]], out: Path) -> None:
+    """Every call in every variation once: a tuner that times with CUPTI finds it taken as soon as we trace."""
+    for number, (item, call, arguments) in enumerate(_items(job, calls)):
+        if item.split(", ")[1] not in _SETTINGS:
+            (out / files.DOING).write_text(f"{item}, before it is traced", encoding="utf-8")
+            observe(item, implementation(call["name"], role), on_device(arguments), job.seed + number, None)
+
+
 def _replay_all(job: Job, role: Role, calls: list[dict[str, Any]], out: Path, trace: Trace) -> None:
     """Every kept call in every variation; what is being done stands in a file, should the process die of it."""
     (out / files.VALUES).mkdir(exist_ok=True)
     with (out / files.OBSERVED).open("w", encoding="utf-8") as observed:
         for number, (item, call, arguments) in enumerate(_items(job, calls)):
             (out / files.DOING).write_text(item, encoding="utf-8")
-            function = _implementation(call["name"], role)
+            function = implementation(call["name"], role)
             observation, values = _one(item, function, arguments, job.seed + number, trace)
             torch.save(values, out / files.VALUES / f"{number:04}.pt")
             observed.write(to_json(observation) + "\n")
@@ -100,34 +116,36 @@ def _items(job: Job, calls: list[dict[str, Any]]) -> Iterator[tuple[str, dict[st
             arguments = change((call["args"], call["kwargs"]), source)
             if arguments is not None:
                 yield f"call {number}, {name}", call, arguments
-    for name in _TOGETHER:
+    for name in _SETTINGS:
+        if name == "second device" and torch.cuda.device_count() < 2:
+            continue
         for number, call in enumerate(calls):
             yield f"call {number}, {name}", call, (call["args"], call["kwargs"])
 
 
 def _one(item: str, function: Callable[..., Any], arguments: Any, seed: int, trace: Trace) -> tuple[Observation, Any]:
     """Warm first, then watched."""
-    together = _TOGETHER.get(item.split(", ")[1])
-    if together is not None:
+    setting = _SETTINGS.get(item.split(", ")[1])
+    if setting is not None:
         with trace.paused():
-            return _both(item, together, function, arguments, seed)
+            return _elsewhere(item, setting, function, arguments, seed)
     warm, _ = observe(item, function, on_device(arguments), seed, None)
     if warm.error is not None:
         return warm, None
     return observe(item, function, on_device(arguments), seed, trace)
 
 
-def _both(
-    item: str, together: Callable[..., Any], function: Callable[..., Any], arguments: Any, seed: int
+def _elsewhere(
+    item: str, setting: Callable[..., Any], function: Callable[..., Any], arguments: Any, seed: int
 ) -> tuple[Observation, Any]:
     try:
-        values = together(function, on_device(arguments), seed)
+        values = setting(function, on_device(arguments), seed)
     except Exception as error:
         return Observation(item=item, error=f"{type(error).__name__}: {error}"), None
     return Observation(item=item, error=None), values
 
 
-def _implementation(name: str, role: Role) -> Callable[..., Any]:
+def implementation(name: str, role: Role) -> Callable[..., Any]:
     """This side's implementation as registered, past the recorder; `NAME()` is a getter's product."""
     dispatcher = importlib.import_module("tilegym.backend.dispatcher")
     registered = dispatcher._REGISTRY[name.removesuffix("()")][BACKENDS[role]]

@@ -25,6 +25,7 @@ Check = Literal[
     "inputs",
     "accepts",
     "values",
+    "memory",
     "integrity",
     "bytecode",
 ]
@@ -39,6 +40,13 @@ class Problem:
     check: Check
     text: str
     __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+def judgement(evidence: Evidence) -> tuple[Problem, ...] | str:
+    """What speaks against the port; or why the run says nothing about it."""
+    # A reference that broke down took its part of the evidence with it: what is missing then is not the port's doing.
+    found = problems(evidence) if evidence.reference.exit == "ended" else ()
+    return found or not_measured(evidence) or ()
 
 
 def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[Problem, ...]:
@@ -59,6 +67,7 @@ def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[P
         for compared in evidence.comparisons
         for text in compared.problems
     ]
+    found += [Problem(check="memory", text=f"compute-sanitizer: {error}.") for error in evidence.sanitized.errors]
     slowed = [
         name for name, code in evidence.reference.fingerprint.items() if evidence.port.fingerprint.get(name) != code
     ]

@@ -150,6 +150,19 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sanitized:
+    """What compute-sanitizer's memcheck said of the port's kept calls, each tensor an allocation of its own."""
+
+    calls: int = 0
+    """How many it watched from beginning to end."""
+    errors: tuple[str, ...] = ()
+    """Accesses outside any allocation, or misaligned ones, that the reference does not make."""
+    not_run: str = ""
+    """Why it says nothing, if so."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """The whole run."""
 
@@ -162,6 +175,7 @@ class Evidence:
     host: dict[str, str]
     """Device, driver, versions."""
     seconds: float
+    sanitized: Sanitized = Sanitized(not_run="made before there was this check")
     schema: Literal[1] = 1
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 

@@ -100,8 +100,40 @@ def on_two_threads(function: Callable[..., Any], arguments: Any, seed: int) -> A
     return [found[0], found[1]]
 
 
-def _moved(arguments: Any) -> Any:
-    return map_tensors(arguments, lambda t: t.detach().clone().requires_grad_(t.requires_grad))
+def on_second_device(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
+    """The call with everything on another device than the first, which the process has used so far."""
+    args, kwargs = _moved(arguments, "cuda:1")
+    with torch.cuda.device(1):
+        returned = _run(function, args, kwargs, tensors_in((args, kwargs)), seed)
+        torch.cuda.synchronize(1)
+        return _values(returned)
+
+
+def in_graph(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
+    """The forward pass captured in a CUDA graph and replayed over poisoned results: a launch may not wait or copy."""
+    warm, (args, kwargs) = _moved(arguments), _moved(arguments)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        with torch.cuda.stream(stream):
+            function(*warm[0], **warm[1])
+        stream.synchronize()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            result = function(*args, **kwargs)
+        outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+        given = {tensor.untyped_storage().data_ptr() for tensor in tensors_in((args, kwargs))}
+        for output in tensors_in(outputs):
+            if output.untyped_storage().data_ptr() not in given:
+                _bytes_of(output).fill_(0xFF)
+        torch.cuda.synchronize()
+        graph.replay()
+        torch.cuda.synchronize()
+    return _values(Returned(outputs=outputs))
+
+
+def _moved(arguments: Any, device: str = "cuda") -> Any:
+    return map_tensors(arguments, lambda t: t.detach().to(device, copy=True).requires_grad_(t.requires_grad))
 
 
 def _run(function: Callable[..., Any], args: Any, kwargs: Any, inputs: list[torch.Tensor], seed: int) -> Returned:

@@ -2,6 +2,7 @@
 
 reference process   runs the base's tests, keeps a dozen calls, waits
 port process        runs the same tests with the port, then the kept calls in every variation, and ends
+sanitized process   makes the kept calls under compute-sanitizer, where that is installed
 reference process   goes on: the same calls and variations, computed when the port is gone
 comparing process   holds the two sides' values against each other
 """
@@ -21,13 +22,14 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tileport_skill.correctness import compare, files, orphans, recorder
+from tileport_skill.correctness import compare, files, orphans, recorder, sanitizer
 from tileport_skill.correctness.junit import key_of, read_junit
 from tileport_skill.correctness.records import (
     Comparison,
     Evidence,
     Job,
     Role,
+    Sanitized,
     Side,
     TestRun,
     read_observation,
@@ -39,6 +41,7 @@ from tileport_skill.errors import MachineryError
 _CHILD = "tileport_skill.correctness.child"
 SIDE_SECONDS = 900.0
 _COMPARE_SECONDS = 300.0
+_TRACER = "from cupti import cupti"
 _INHERITED = (
     *("PATH", "HOME", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TMPDIR", "LANG", "PYTHONPATH"),
     "OMP_NUM_THREADS",
@@ -49,6 +52,7 @@ _TAIL = 1500
 def judge(job: Job, out: Path, assembler: Path, seconds: float = SIDE_SECONDS) -> Evidence:
     """Runs both sides on the GPU at hand; leaves `correctness.json`, logs, JUnit reports and bytecode in `out`."""
     started = time.monotonic()
+    _check_tracer()
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "job.json", job)
     orphans.adopt()
@@ -65,6 +69,8 @@ def judge(job: Job, out: Path, assembler: Path, seconds: float = SIDE_SECONDS) -
         left = orphans.end_orphans(spare=(reference.pid,))
         if left and port.exit == "ended":
             port.exit = f"ended, but left processes behind ({left})"
+        sanitized = _sanitized(job, for_port, out, assembler, Path(scratch), port.exit)
+        orphans.end_orphans(spare=(reference.pid,))
         if recorded:
             reference.say("go")
         reference.end(seconds)
@@ -77,10 +83,19 @@ def judge(job: Job, out: Path, assembler: Path, seconds: float = SIDE_SECONDS) -
             port=_side(sides["port"], port, out),
             comparisons=compared,
             host=_host(sides["reference"]),
+            sanitized=sanitized,
             seconds=time.monotonic() - started,
         )
     write_json(out / files.EVIDENCE, evidence)
     return evidence
+
+
+def _check_tracer() -> None:
+    """In a process of its own, for this one loads nothing of the kind; before minutes are spent on tests."""
+    done = subprocess.run([sys.executable, "-c", _TRACER], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+        raise MachineryError(f"CUPTI cannot be used here: {said}. `pip install cupti-python` for this Python.")
 
 
 class _Child:
@@ -166,6 +181,15 @@ def _environment(job: Job, role: Role, recording: Path, bytecodes: Path) -> dict
         # cuTile Python may find its assembler in a package, past any PATH; it writes bytecode out itself.
         switches["CUDA_TILE_DUMP_BYTECODE"] = str(bytecodes)
     return kept | switches
+
+
+def _sanitized(job: Job, calls: Path, out: Path, assembler: Path, scratch: Path, port: str) -> Sanitized:
+    """Not of a port whose process did not end: it would not here either."""
+    if port != "ended":
+        return Sanitized(not_run=f"the port's process {port}")
+    roles: tuple[Role, ...] = ("reference", "port")
+    environments = {role: _environment(job, role, assembler, scratch / "unwanted") for role in roles}
+    return sanitizer.check(out / "job.json", calls, out, environments)
 
 
 def _compare(reference: Path, port: Path, calls: Path, scratch: Path) -> tuple[Comparison, ...]:

@@ -61,17 +61,33 @@ def search(
     raise ValueError(f"no configuration of {len(search_space)} runs: {text[:500]}")
 
 
+_written: set[tuple[object, ...]] = set()
+"""What has been compiled so far: an operator's shapes share most of their kernels, and cuTile, which remembers what it
+compiled, does not remember what was broken off."""
+
+
 @contextmanager
 def _no_assembler() -> Iterator[None]:
     """cuTile writes the bytecode out before it asks `tileiras` for a cubin; here the asking ends the compilation."""
     compiler = importlib.import_module("cuda.tile._compile")
-    assemble = compiler.compile_cubin
+    assemble, whole = compiler.compile_cubin, compiler.compile_tile
 
     def enough(*_args: Any, **_options: Any) -> Any:
         raise _FarEnoughError
 
-    compiler.compile_cubin = enough  # type: ignore[attr-defined]
+    def once(function: Any, signatures: Any, sm_arch: Any, options: Any, *rest: Any, **more: Any) -> Any:
+        # `replace_hints` makes a new kernel of the same Python function each time.
+        key = (getattr(function, "pyfunc", function), repr(tuple(signatures)), sm_arch, repr(options))
+        if key in _written:
+            raise _FarEnoughError
+        try:
+            return whole(function, signatures, sm_arch, options, *rest, **more)
+        except _FarEnoughError:
+            _written.add(key)
+            raise
+
+    compiler.compile_cubin, compiler.compile_tile = enough, once  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        compiler.compile_cubin = assemble  # type: ignore[attr-defined]
+        compiler.compile_cubin, compiler.compile_tile = assemble, whole  # type: ignore[attr-defined]

@@ -19,8 +19,8 @@ from tests.skill.correctness.evidence import (
     with_test,
 )
 
-from tileport_skill.correctness.decide import Check, not_measured, problems
-from tileport_skill.correctness.records import Comparison, Evidence, Kernel, to_json
+from tileport_skill.correctness.decide import Check, judgement, not_measured, problems
+from tileport_skill.correctness.records import Comparison, Evidence, Kernel, Sanitized, to_json
 
 
 def fired(evidence: Evidence) -> set[str]:
@@ -47,6 +47,14 @@ def test_the_recorded_run_measured_nothing_because_no_call_could_be_made_again()
 def test_a_port_without_fault_has_nothing_against_it_and_was_measured() -> None:
     assert problems(flawless()) == ()
     assert not_measured(flawless()) is None
+
+
+def test_a_reference_that_broke_down_speaks_against_nobody() -> None:
+    """Its process takes both sides' traces with it: without CUPTI no entry of the port was ever seen to run."""
+    untraced = with_port(GOOD, exit="died with status 1", observations=())
+    broken = dataclasses.replace(untraced, reference=dataclasses.replace(GOOD.reference, exit="died with status 1"))
+    assert "reference's process died" in str(judgement(broken))
+    assert judgement(GOOD) == ()
 
 
 GOOD = flawless()
@@ -91,6 +99,10 @@ SPOILT: dict[str, tuple[Check, Evidence]] = {
         ),
     ),
     "values that are gone": ("values", dataclasses.replace(GOOD, comparisons=GOOD.comparisons[:1])),
+    "an access outside": (
+        "memory",
+        dataclasses.replace(GOOD, sanitized=Sanitized(calls=3, errors=("Invalid __global__ read of size 4",))),
+    ),
     "a replaced function": ("integrity", with_port(GOOD, patched=("torch.allclose",))),
     "a slowed baseline": (
         "integrity",

@@ -15,6 +15,7 @@ from tileport_skill.correctness import session
 from tileport_skill.correctness.decide import not_measured, problems
 from tileport_skill.correctness.records import Evidence, Job
 from tileport_skill.correctness.session import judge
+from tileport_skill.errors import MachineryError
 
 
 @pytest.fixture
@@ -26,6 +27,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     for role in ("reference", "port"):
         torch.save({"outputs": [torch.ones(3)], "gradients": []}, tmp_path / "root" / f"{role}.pt")
     monkeypatch.setattr(session, "_CHILD", "stand_in_child")
+    monkeypatch.setattr(session, "_TRACER", "")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setenv("SECRET", "of the caller")
     return Job(
@@ -54,6 +56,13 @@ def run(job: Job, operator: str, seconds: float = 60.0) -> Evidence:
 
 def checks(evidence: Evidence) -> set[str]:
     return {problem.check for problem in problems(evidence)}
+
+
+def test_without_cupti_nothing_is_run_at_all(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_TRACER", "import no_such_tracer")
+    with pytest.raises(MachineryError, match=r"no_such_tracer.*pip install cupti-python"):
+        run(job, "works")
+    assert not (Path(job.base).parent / "out").exists()
 
 
 def test_both_sides_evidence_is_brought_together_and_written_down(job: Job) -> None:

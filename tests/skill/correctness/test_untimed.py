@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import cuda.tile as tile
 import pytest
 from cuda.tile import _compile, tune
+from cuda.tile.compilation import ArrayConstraint, CallingConvention, ConstantConstraint, KernelSignature
 
 from tileport_skill.correctness import untimed
+
+FLOATS = ArrayConstraint(
+    tile.float32, 1, index_dtype=tile.int32, stride_lower_bound_incl=(0,), alias_groups=(), may_alias_internally=False
+)
+
+
+@tile.kernel
+def fill(out: Any, SIZE: tile.Constant[int]) -> None:
+    tile.store(out, (tile.bid(0),), tile.full((SIZE,), 1.0, tile.float32))
 
 
 @pytest.fixture
@@ -74,6 +85,22 @@ def test_it_stands_wherever_the_tuner_is_imported_from(monkeypatch: pytest.Monke
     from cuda.tile.tune import exhaustive_search
 
     assert exhaustive_search is untimed.search is tune._tune.exhaustive_search
+
+
+def test_a_kernel_that_reached_its_bytecode_is_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One that several shapes share; other constants or other hints make another kernel."""
+    monkeypatch.setattr(_compile, "CUDA_TILE_DUMP_BYTECODE", str(tmp_path))
+
+    def compiled_with(value: int, **hints: int) -> int:
+        made = fill.replace_hints(**hints)
+        signature = KernelSignature([FLOATS, ConstantConstraint(value)], CallingConvention.cutile_python_v1())
+        with untimed._no_assembler(), pytest.raises(untimed._FarEnoughError):
+            _compile.compile_tile(made._annotated_function, (signature,), "sm_90", made._compiler_options)
+        return len(list(tmp_path.iterdir()))
+
+    assert [compiled_with(16), compiled_with(16), compiled_with(32), compiled_with(32, occupancy=2)] == [1, 1, 2, 3]
 
 
 def test_cutile_still_calls_what_is_replaced() -> None:
