@@ -12,7 +12,8 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from tests.skill.capture.measure import wheel_checkout
@@ -23,6 +24,7 @@ from tileport_skill.launch_shapes import shapes_of
 from tileport_skill.tilegym.operators import find_operator, read_operators
 from tileport_skill.tileir.assemble import assemble, disassemble
 from tileport_skill.tileir.ladder import compare
+from tileport_skill.tileir.launch import LaunchShape
 from tileport_skill.tileir.parse import parse
 from tileport_skill.tileir.search import Budget
 
@@ -79,18 +81,36 @@ def deciding(captured: Capture) -> dict[str, str]:
             shapes = shapes_of(specialisation, captured.launches)
             found[specialisation.ir.sha256, launch.port_ir.sha256] = shapes
     pairs = random.Random(1).sample(sorted(found), min(60, len(found)))
-    calls = [
-        lambda a=a, b=b: compare(read_bytecode(a), read_bytecode(b), ARCH, launches=found[a, b]).verdict
-        for a, b in pairs
-    ]
-    return _timed("real pairs", calls, [[read_bytecode(a), read_bytecode(b)] for a, b in pairs])
+    sides = [(read_bytecode(a), read_bytecode(b), found[a, b]) for a, b in pairs]
+    return _quick("real pairs", sides) | _timed(
+        "real pairs", [partial(_decide, *side) for side in sides], [side[:2] for side in sides]
+    )
+
+
+def _decide(a: bytes, b: bytes, launches: Sequence[LaunchShape] = (), quick: bool = False) -> str:
+    return compare(a, b, ARCH, Budget(graphs_first=quick), launches).verdict
 
 
 def mutants() -> dict[str, str]:
     sys.path.insert(0, str(Path(__file__).parent / "soak"))
     made = importlib.import_module("tileir_mutants")
     pairs = [(a.bytecode, b.bytecode) for _, _, _, a, b in made.pairs(MUTANTS, 3, True)]
-    return _timed("mutants", [lambda a=a, b=b: compare(a, b, ARCH).verdict for a, b in pairs], pairs)
+    return _timed("mutants", [partial(_decide, a, b) for a, b in pairs], pairs)
+
+
+def _quick(what: str, sides: Iterable[tuple[bytes, bytes, Sequence[LaunchShape]]]) -> dict[str, str]:
+    """Seconds with `--quick`, everything in them that it runs, `tileiras` where graphs do not suffice."""
+    seconds, verdicts = [], []
+    for a, b, launches in sides:
+        assemble.cache_clear()
+        began = time.perf_counter()
+        verdicts.append(_decide(a, b, launches, quick=True))
+        seconds.append(time.perf_counter() - began)
+    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts)))
+    return {
+        f"{what}, --quick: pairs and verdicts": f"{len(seconds)}: {counts}",
+        f"{what}, --quick: s to decide, all in, median, 90th, worst (goal: 1, 10)": _spread(seconds),
+    }
 
 
 def _timed(what: str, calls: Iterable[Callable[[], str]], sides: Iterable[Iterable[bytes | None]]) -> dict[str, str]:

@@ -33,6 +33,9 @@ Tuning = Annotated[bool, typer.Option(help="Compare every configuration of the t
 Sample = Annotated[int | None, typer.Option(min=1, help="Compare only so many of each architecture's kernels.")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="For the interpreter, for one pair of kernels.")]
 Assembling = Annotated[float, typer.Option(min=1, help="Seconds for tileiras, for one kernel.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Assemble only what the graphs cannot show equal: equal results, any speed.")
+]
 Html = Annotated[Path | None, typer.Option(help="Write the table with all differences as a page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
@@ -51,6 +54,7 @@ def verify_command(
     sample: Sample = None,
     seconds: Seconds = BUDGET.seconds,
     assembling: Assembling = BUDGET.assembling,
+    quick: Quick = False,
     as_json: Json = False,
     html: Html = None,
 ) -> None:
@@ -62,7 +66,7 @@ def verify_command(
     found = find_operator(read_operators(checkout), operator)
     program = None if library else Emitter(emitter or built_emitter())
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
-        budget = replace(BUDGET, seconds=seconds, assembling=assembling)
+        budget = replace(BUDGET, seconds=seconds, assembling=assembling, graphs_first=quick)
         rows = verify(
             checkout, found, arch, Path(folder), program, library, tuning=tuning, sample=sample, budget=budget
         )

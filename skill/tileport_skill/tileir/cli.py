@@ -17,6 +17,7 @@ from tileport_skill.tileir.launch import Buffer
 from tileport_skill.tileir.parse import parse
 from tileport_skill.tileir.records import Entry
 from tileport_skill.tileir.replay import replay
+from tileport_skill.tileir.search import Budget
 from tileport_skill.tileir.side_by_side import side_by_side
 from tileport_skill.tileir.verdicts import Difference, Different, Equal, Unknown, Verdict
 
@@ -36,6 +37,9 @@ def compare_command(
     arch: Annotated[str | None, typer.Option(help="Assemble both for this one, e.g. sm_90.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON document.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write both texts side by side into this file.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Assemble only what the graphs cannot show equal: equal results, any speed.")
+    ] = False,
 ) -> None:
     """Are two kernels the same? Exit 0 equal, 10 different, 11 unknown, 12 unreadable input."""
     try:
@@ -43,7 +47,7 @@ def compare_command(
     except RequestError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
-    verdict = compare_sources(sources[0], sources[1], arch)
+    verdict = compare_sources(sources[0], sources[1], arch, Budget(graphs_first=quick))
     if html is not None:
         html.write_text(side_by_side(verdict, sources[0].text, sources[1].text), encoding="utf-8")
     if json:

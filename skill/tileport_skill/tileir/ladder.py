@@ -110,10 +110,14 @@ def compare_sources(
     unlike = _entries_unlike(modules[0], modules[1])
     if unlike:
         return Unknown(reasons=(unlike,))
-    cubins = _assemble(a, b, setting)
-    if isinstance(cubins, Refused):
-        return Unknown(reasons=(cubins.reason,))
     try:
+        if setting.budget.graphs_first:
+            decided, _ = _by_graphs(modules[0], modules[1], _GRAPHS_FIRST, setting)
+            if isinstance(decided, Equal):
+                return decided
+        cubins = _assemble(a, b, setting)
+        if isinstance(cubins, Refused):
+            return Unknown(reasons=(cubins.reason,))
         return _climb(modules[0], modules[1], cubins, setting)
     except _ODD as error:
         # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
@@ -129,19 +133,13 @@ def _odd(error: Exception) -> str:
 
 def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verdict:
     """The rungs, one after the other."""
-    numbering = Numbering()
-    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
+    left, right, numbering = _sides(a, b)
     if isinstance(cubins, Cubins) and cubins.same:
         notes = _as_notes(_all_differences(left, right, numbering, setting))
         return Equal(proof=_cubin_proof(cubins.a), differences=notes)
-    if left.graph.whole == right.graph.whole:
-        return _same_graph(left, right, numbering, cubins, setting, _GRAPH_PROOF)
-    ruled = _by_rules(a, b, cubins, setting)
-    if ruled is not None:
-        return ruled
-    loose, weaker = _by_strength(a, b, cubins, setting)
-    if loose is not None:
-        return loose
+    decided, weaker = _by_graphs(a, b, cubins, setting)
+    if decided is not None:
+        return decided
     found = (*_all_differences(left, right, numbering, setting), *measured(cubins))
     try:
         searched = search(left.entry, right.entry, setting.budget, setting.launches)
@@ -151,6 +149,22 @@ def _climb(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verd
         return Different(witness=searched.witness, differences=found, tested=searched.tested)
     reasons = _reasons(cubins, *(weaker or ("The graphs differ.",)), searched.reason)
     return Unknown(reasons=reasons, differences=found, tested=searched.tested)
+
+
+def _sides(a: Module, b: Module) -> tuple[Side, Side, Numbering]:
+    """Both sides' graphs, in one numbering of values."""
+    numbering = Numbering()
+    left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
+    return left, right, numbering
+
+
+def _by_graphs(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> tuple[Verdict | None, tuple[str, ...]]:
+    """The rungs that need no run: same graph, and same up to rules. If undecided, what the port asks less of."""
+    left, right, numbering = _sides(a, b)
+    if left.graph.whole == right.graph.whole:
+        return _same_graph(left, right, numbering, cubins, setting, _GRAPH_PROOF), ()
+    ruled = _by_rules(a, b, cubins, setting)
+    return (ruled, ()) if ruled is not None else _by_strength(a, b, cubins, setting)
 
 
 def _entries_unlike(a: Module, b: Module) -> str | None:
@@ -212,6 +226,7 @@ def _cubin_proof(cubin: Cubin) -> Proof:
     )
 
 
+_GRAPHS_FIRST = "The graphs were compared first, and no cubins were made."
 _GRAPH_PROOF = Proof(
     rung="same graph",
     text="Both sides compute the same graph: same operations on the same values, ordered alike in memory.",

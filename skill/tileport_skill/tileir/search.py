@@ -34,6 +34,9 @@ class Budget:
     seconds: float = 3.0
     assembling: float = ASSEMBLE_SECONDS
     """For `tileiras`, each side; past that the ladder goes on without cubins."""
+    graphs_first: bool = False
+    """Assemble only what graphs cannot show equal. `tileiras` is a hundred times slower than they are, but the same
+    cubin shows equal speed too, so by default it comes first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

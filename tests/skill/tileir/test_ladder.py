@@ -26,6 +26,18 @@ def test_a_times_b_is_never_b_times_a(gemm, arch):
     assert not isinstance(compare(gemm("a_times_b"), gemm("b_times_a"), arch), Equal)
 
 
+def test_graphs_first_makes_no_cubin_of_what_graphs_show_equal(gemm):
+    # No such architecture: whoever asks tileiras is refused.
+    verdict = compare(gemm("a_times_b"), gemm("renamed"), "sm_1", Budget(graphs_first=True))
+    assert isinstance(verdict, Equal)
+    assert verdict.proof.rung == "same graph"
+
+
+def test_graphs_first_decides_as_the_whole_ladder_what_graphs_cannot_show_equal(gemm):
+    pair = gemm("a_times_b"), gemm("a_times_b", align=4)
+    assert compare(*pair, "sm_90", Budget(graphs_first=True)) == compare(*pair, "sm_90")
+
+
 def test_different_entry_symbols_are_unknown_and_say_so(gemm):
     verdict = compare(gemm("a_times_b", symbol="one"), gemm("a_times_b", symbol="two"), "sm_90")
     assert isinstance(verdict, Unknown)
