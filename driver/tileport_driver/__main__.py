@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import sys
 from collections.abc import Callable
@@ -11,16 +12,18 @@ from typing import Annotated
 
 import typer
 
+from tileport_driver import ledger
 from tileport_driver.container import Stopped
 from tileport_driver.progress import Progress
 from tileport_driver.records import EngineName
-from tileport_driver.requests import Order, repository_root_of
+from tileport_driver.requests import Order, make_request, repository_root_of
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
 from tileport_driver.terminal import (
     exit_code,
     show_end,
     show_gates,
+    show_hidden,
     show_needs,
     show_operators,
     stderr,
@@ -123,6 +126,42 @@ def judge_command(
         show_gates(acceptance.gates, folder.request().operator, stdout())
         stdout().print(f"{acceptance.verdict}; evidence: {folder.path}", soft_wrap=True)
     raise typer.Exit({"accepted": 0, "rejected": 10, "inconclusive": 11}[acceptance.verdict])
+
+
+@app.command("grant")
+def grant_command(
+    operator: Annotated[str, typer.Argument(help="The operator whose attempts are spent.")],
+    why: Annotated[str, typer.Option(help="Why another attempt is worth it; kept on the record.")],
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit whose reference is meant.")] = "HEAD",
+    live: Annotated[bool, typer.Option(help="Of the attempts with the real API, not with a script.")] = False,
+) -> None:
+    """Grant one attempt more at an operator whose attempts are spent, on the record."""
+    engine: EngineName = "anthropic" if live else "scripted"
+    request = make_request(Order(operator=operator, repository=repo, engine=engine, base=base))
+    account = ledger.grant(request, getpass.getuser(), why)
+    print(f"{request.operator}: {account.spent} of {account.allowed} attempts are spent.")
+
+
+@app.command("hide")
+def hide_command(
+    operator: Annotated[str, typer.Argument(help="An operator, in any spelling.")],
+    out: Annotated[Path, typer.Option("--out", help="A new or empty folder; the agent's tree is made in it.")],
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit to hide the port in.")] = "HEAD",
+    also: Annotated[list[str] | None, typer.Option(help="Hide the port of this operator too; repeatable.")] = None,
+    twins: Annotated[bool, typer.Option(help="Hide every port that is a near twin of this one.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an agent would not be given, and why: exit 0 nothing of the port is left, 10 traces are."""
+    from tileport_driver.hide_show import hide
+
+    made = hide(operator, repo, base, out, tuple(also or ()), twins)
+    if as_json:
+        print(json.dumps({**asdict(made), "tree": str(made.tree)}, indent=2))
+    else:
+        show_hidden(made, stdout())
+    raise typer.Exit(10 if made.leaks.leaks else 0)
 
 
 @app.command()

@@ -33,11 +33,12 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.failures import Transient
 from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.progress import Progress
 from tileport_driver.records import AgentRun, PortRequest
-from tileport_driver.store import AttemptFolder
-from tileport_driver.task import task_text
+from tileport_driver.store import AttemptFolder, attempt_of
+from tileport_driver.task import PREVIOUS_PATCH, task_text
 from tileport_skill.agent.report import REPORT_FILE, AgentReport
 from tileport_skill.agent.status import read_status
 from tileport_skill.agent.wire import TOKEN_VARIABLE
@@ -98,7 +99,7 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     if divergence:
         raise ScriptMismatch(f"The script no longer fits the conversation. {divergence}")
     if failure:
-        raise MachineryError(failure)
+        raise Transient(failure)
     try:
         status, summary = _end(finished, _status_dir(attempt))
     except MachineryError:
@@ -128,6 +129,18 @@ def start_over(client: docker.DockerClient, attempt: AttemptFolder) -> bool:
     return True
 
 
+def write_task(attempt: AttemptFolder) -> None:
+    """What the agent is told, where its container will find it; a second attempt finds the first one's patch too."""
+    request = attempt.request()
+    attempt.task.mkdir(exist_ok=True)
+    before = attempt_of(request.previous) if request.previous else None
+    patch = before.diff if before is not None and before.diff.is_file() else None
+    if patch is not None:
+        shutil.copyfile(patch, attempt.task / PREVIOUS_PATCH)
+    text = task_text(attempt.checkout(), request.diagnosis, patch is not None)
+    (attempt.task / "task.md").write_text(text, encoding="utf-8")
+
+
 def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:
     """What a finished run leaves; only once its record is written, so that a killed driver can still adopt it."""
     remove(client, container_name(attempt))
@@ -146,12 +159,9 @@ def _model(request: PortRequest) -> tuple[Model, str]:
 
 
 def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> ContainerSpec:
-    """Writes the task beside the status, and gives both to the container's user."""
-    status, task = _status_dir(attempt), attempt.path / "task"
-    for folder in (status, task):
-        folder.mkdir(exist_ok=True)
+    status = _status_dir(attempt)
+    status.mkdir(exist_ok=True)
     attempt.sockets.mkdir(parents=True, exist_ok=True)
-    (task / "task.md").write_text(task_text(attempt.checkout()), encoding="utf-8")
     for folder in (tree, status):
         give_to_container_user(folder)
     return ContainerSpec(
@@ -163,7 +173,7 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
             *("--model", model, "--seconds", str(_INSIDE_SECONDS)),
         ),
         writable={tree: "/work", status: "/status"},
-        readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", task: "/task"},
+        readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", attempt.task: "/task"},
         environment={TOKEN_VARIABLE: _token(attempt)},
         limits=_LIMITS,
     )
@@ -205,9 +215,9 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
     if finished.exit_code == 0:
         return "finished", words
     if finished.exit_code == _MODEL_STAYED_AWAY:
-        raise MachineryError(f"the model could not be reached: {words or finished.last_lines(3)}")
+        raise Transient(f"the model could not be reached: {words or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
-        raise MachineryError(
+        raise Transient(
             f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "
             f"Its last lines:\n{finished.last_lines(8)}"
         )

@@ -17,7 +17,7 @@ import docker
 
 from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import GpuGates, Judge, judge
-from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
+from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over, write_task
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
@@ -26,6 +26,9 @@ from tileport_driver.host.images import ensure_base, ensure_role
 from tileport_driver.host.paths import containers_dir
 from tileport_driver.host.toolchain import Toolchain, ensure_toolchain
 from tileport_driver.host.versions import read_versions
+from tileport_driver.leaks.fingerprints import Fingerprints
+from tileport_driver.leaks.image import image_layers
+from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.outcome import decide
 from tileport_driver.patch import capture
 from tileport_driver.progress import Progress, Stage
@@ -88,10 +91,28 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
     request = attempt.request()
     shutil.rmtree(attempt.work, ignore_errors=True)
     attempt.work.mkdir()
-    record = checkouts.prepare(
-        Path(request.repository), request.base_commit, request.operator, attempt.trusted, _agent_tree(attempt)
+    record, prints = checkouts.prepare_fingerprinted(
+        Path(request.repository),
+        request.base_commit,
+        request.operator,
+        attempt.trusted,
+        _agent_tree(attempt),
+        request.also_hidden,
     )
     attempt.write("checkout", record)
+    write_task(attempt)
+    look_for_leaks(attempt, host, prints)
+
+
+def look_for_leaks(attempt: AttemptFolder, host: Host, prints: Fingerprints) -> None:
+    """Every file the agent's container will see, layers of its image included. Raises `MachineryError` on a trace."""
+    host.progress.say("looking for traces of the hidden port")
+    mounted = [Place(name=inside, root=root, large=True) for root, inside in host.toolchain.mounts.items()]
+    own = [Place(name="/work", root=_agent_tree(attempt)), Place(name="/task", root=attempt.task)]
+    with image_layers(host.client, host.agent_image, prints) as layers:
+        found = scan((*own, *mounted, *layers), prints)
+    attempt.write("leaks", found)
+    refuse(found, attempt.request().operator)
 
 
 def run(attempt: AttemptFolder, host: Host) -> None:
@@ -178,9 +199,10 @@ def _deliver(attempt: AttemptFolder, run_record: AgentRun) -> Delivery:
     request, record, patch = attempt.request(), attempt.checkout(), attempt.patch()
     if patch is None:
         raise MachineryError("the attempt was judged without a patch; resume it.")
-    trusted = open_trusted(attempt.trusted, attempt.work / "judge")
+    tree = checkouts.delivery_tree(record, attempt.trusted, attempt.work / "delivery", patch)
+    trusted = open_trusted(attempt.trusted, attempt.work / "delivery")
     how = f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
-    return deliver(trusted, Path(request.repository), record, patch.result_tree, attempt.id, how)
+    return deliver(trusted, Path(request.repository), record, tree, attempt.id, how)
 
 
 def _finished(attempt: AttemptFolder) -> bool:

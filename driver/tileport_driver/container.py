@@ -17,6 +17,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.types import LogConfig, Mount
 
+from tileport_driver.failures import Transient
 from tileport_driver.host.paths import containers_dir
 from tileport_skill.errors import MachineryError
 
@@ -227,4 +228,4 @@ def _as_machinery(what: str):  # type: ignore[no-untyped-def]
     try:
         yield
     except (DockerException, OSError) as error:
-        raise MachineryError(f"Docker failed while {what}: {error}. The attempt can be resumed.") from error
+        raise Transient(f"Docker failed while {what}: {error}. The attempt can be resumed.") from error
