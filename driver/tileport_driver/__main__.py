@@ -13,7 +13,10 @@ from typing import Annotated
 import typer
 
 from tileport_driver import ledger
+from tileport_driver.batch import Pace, last_batch, run_batch, start_batch
+from tileport_driver.batch_show import show_batch, watch_batch
 from tileport_driver.container import Stopped
+from tileport_driver.host.paths import state_dir
 from tileport_driver.progress import Progress
 from tileport_driver.records import EngineName
 from tileport_driver.requests import Order, make_request, repository_root_of
@@ -26,6 +29,7 @@ from tileport_driver.terminal import (
     show_hidden,
     show_needs,
     show_operators,
+    show_swept,
     stderr,
     stdout,
     stop_on_interrupt,
@@ -162,6 +166,80 @@ def hide_command(
     else:
         show_hidden(made, stdout())
     raise typer.Exit(10 if made.leaks.leaks else 0)
+
+
+@app.command("sweep")
+def sweep_command(
+    adopt: Annotated[bool, typer.Option(help="Go on with attempts whose driver is gone.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what earlier runs left and nobody will come back for; go on with what they left alive."""
+    from tileport_driver.host.engine import docker_engine
+    from tileport_driver.sweep import sweep
+
+    with docker_engine() as client:
+        swept = sweep(client)
+    if as_json:
+        print(json.dumps(asdict(swept), indent=2))
+    else:
+        show_swept(swept, stdout())
+    if adopt:
+        with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+            for name in swept.left:
+                folder = find_attempt(name)
+                ended = watch(lambda progress, folder=folder: go_on(folder, progress, stop), stderr())  # type: ignore[misc]
+                stderr().print(f"{name}: {ended.outcome.kind}")
+
+
+@app.command("batch")
+def batch_command(
+    operators: Annotated[list[str] | None, typer.Argument(help="Operators, in any spelling; or --all.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")] = False,
+    repo: Repo = Path(),
+    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
+    script: Annotated[
+        Path | None, typer.Option(help="Scripted: a folder with a folder for each operator, or one script for all.")
+    ] = None,
+    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many operators in this run.")] = None,
+    pause: Annotated[float, typer.Option(min=0, help="At least so many seconds between two beginnings.")] = 0.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last batch.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Port many operators, dependencies first: exit 0 all ended, 13 our machinery stopped it, 130 stopped."""
+    if resume == bool(operators or everything) or (operators and everything):
+        raise typer.BadParameter("give operators, or --all, or --resume", param_hint="OPERATORS / --all / --resume")
+    if (engine == "scripted") != (script is not None) and not resume:
+        raise typer.BadParameter("--engine scripted and --script FOLDER go together", param_hint="--script")
+    batch = last_batch() if resume else start_batch(_root(repo), operators, engine, script, base)
+    console = stderr()
+    with stop_on_interrupt(lambda text: console.print(text)) as stop:
+        console.print(
+            f"Batch {batch.id}: {len(batch.rows)} operators. To stop it: touch {batch.stop_file}", soft_wrap=True
+        )
+        ended = watch_batch(
+            lambda show: run_batch(
+                batch, lambda order, progress: port(order, progress, stop), Pace(limit=limit, seconds=pause), stop, show
+            ),
+            console,
+        )
+    if as_json:
+        print(json.dumps(asdict(ended), indent=2))
+    else:
+        show_batch(ended, stdout())
+    raise typer.Exit({"done": 0, "limit": 0, "machinery": 13}.get(ended.ended or "", _INTERRUPTED))
+
+
+@app.command("dashboard")
+def dashboard_command(
+    out: Annotated[Path | None, typer.Option(help="The page; else dashboard.html beside the attempts.")] = None,
+) -> None:
+    """Write one static page: operators by gates, attempts, costs, durations."""
+    from tileport_driver.dashboard import write_dashboard
+
+    page = out or state_dir() / "dashboard.html"
+    count = write_dashboard(page)
+    print(f"{count} attempts: {page}")
 
 
 @app.command()

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from tileport_driver.container import (
     ContainerSpec,
     Finished,
     Limits,
+    Overdrawn,
     Stopped,
     container_user,
     exists,
@@ -52,6 +54,8 @@ _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
 _MODEL_STAYED_AWAY = 3
 """Exit status of the agent's process, see `tileport_skill.agent`."""
+_MOST_DISK = 8 * 2**30
+_MEASURE_EVERY = 10.0
 _BUDGET = Budget(tokens=6_000_000)
 
 
@@ -89,9 +93,16 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     with broker:
         container = start_or_adopt(host.client, spec)
         try:
-            finished = wait(container, spec.limits, tick=lambda: _watch(host.progress, broker), stop=host.stop)
-        except Stopped:
-            remove(host.client, spec.name)
+            finished = wait(
+                container,
+                spec.limits,
+                tick=lambda: _watch(host.progress, broker),
+                stop=host.stop,
+                beat=_Signs(_status_dir(attempt), (tree, _status_dir(attempt))),
+            )
+        except (Stopped, Transient):
+            with contextlib.suppress(Transient):  # an engine that does not answer keeps it, and the next try adopts it
+                remove(host.client, spec.name)
             raise
         divergence, failure = broker.divergence(), broker.failure()
         turns, usage = broker.turns(), broker.usage()
@@ -113,6 +124,33 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
         usage=usage,
         summary=summary,
     )
+
+
+class _Signs:
+    """The agent's beat; every so often what it has written is measured too, as no quota holds on a bind mount."""
+
+    def __init__(self, status: Path, folders: tuple[Path, ...]) -> None:
+        self._status, self._folders = status, folders
+        self._measured = time.monotonic()
+
+    def __call__(self) -> object:
+        if time.monotonic() - self._measured > _MEASURE_EVERY:
+            used = sum(disk_usage(folder) for folder in self._folders)
+            if used > _MOST_DISK:
+                raise Overdrawn(f"it wrote {used / 2**30:.1f} GiB; the limit is {_MOST_DISK / 2**30:.0f}")
+            self._measured = time.monotonic()
+        status = read_status(self._status)
+        return status.beat if status is not None else None
+
+
+def disk_usage(folder: Path) -> int:
+    """Bytes that files below `folder` take, links not followed; what vanishes meanwhile counts nothing."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(root, name)).st_blocks * 512  # noqa: PTH118 - a build has thousands
+    return total
 
 
 def container_name(attempt: AttemptFolder) -> str:
@@ -208,6 +246,8 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
     """
     status = read_status(folder)
     words = _last_words(folder)
+    if finished.overdrawn is not None:
+        return "failed", finished.overdrawn
     if finished.exit_code is None:
         return "timed out", f"it outlived its limit of {_LIMITS.seconds / 60:.0f} minutes"
     if finished.out_of_memory:

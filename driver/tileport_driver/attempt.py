@@ -35,6 +35,7 @@ from tileport_driver.progress import Progress, Stage
 from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
+from tileport_driver.sweep import sweep
 from tileport_skill.errors import MachineryError
 
 ARCHS = ("sm_90", "sm_100")
@@ -59,6 +60,7 @@ def open_host(progress: Progress, stop: Callable[[], bool]) -> Iterator[Host]:
     """Docker, images and toolchain, made if they are missing. Raises `MachineryError` saying what is needed."""
     versions = read_versions(containers_dir())
     with docker_engine() as client:
+        sweep(client)
         base = ensure_base(client, versions, progress.say)
         toolchain = ensure_toolchain(client, base, versions, progress.say)
         yield Host(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Boolean, Column, Connection, Integer, String, Table, Text, and_, func, insert, select, update
 
 from tileport_driver.database import TABLES, transaction
-from tileport_driver.records import NotPorted, Outcome, Ported, PortRequest
+from tileport_driver.records import EngineName, NotPorted, Outcome, Ported, PortRequest
 from tileport_skill.errors import RequestError
 
 MAX_ATTEMPTS = 2
@@ -100,9 +100,10 @@ def begin(request: PortRequest, attempt: str) -> Begun | Unfinished:
         return Begun(number=number, previous=last[0] if last else None, diagnosis=(last[1] or "") if last else "")
 
 
-def end(attempt: str, outcome: Outcome) -> None:
+def end(attempt: str, outcome: Outcome, engine: EngineName = "anthropic") -> None:
     """Enters how an attempt ended; again is fine. One that is not in the ledger is left alone."""
-    spent = isinstance(outcome, NotPorted | Ported)
+    # A program drafts the same port each time: there is nothing to ration.
+    spent = isinstance(outcome, NotPorted | Ported) and engine != "none"
     diagnosis = "\n".join(outcome.reasons) if isinstance(outcome, NotPorted) else None
     with transaction() as connection:
         connection.execute(

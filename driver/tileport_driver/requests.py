@@ -44,7 +44,7 @@ def make_request(order: Order) -> PortRequest:
     operator = _operator(checkout, order.operator)
     if order.script is not None:
         load_script(order.script)
-    commit = _commit(repository, order.base)
+    commit = commit_of(repository, order.base)
     reference = _reference_at(repository, commit, operator.reference)
     return PortRequest(
         repository=str(repository),
@@ -85,7 +85,8 @@ def repository_root_of(path: Path) -> Path:
         raise RequestError(f"{path} is no git repository. Give a TileGym checkout with --repo.") from error
 
 
-def _commit(repository: Path, revision: str) -> str:
+def commit_of(repository: Path, revision: str) -> str:
+    """The commit `revision` names. Raises `RequestError` if there is none."""
     try:
         return resolve_commit(repository, revision)
     except GitError as error:

@@ -80,7 +80,7 @@ def go_on(
                 return Ended(MachineryFailed(reason=str(trouble)), attempt)
             _wait(delay, f"{str(trouble).splitlines()[0]} Again in {delay:.0f} s.", progress, stop)
     if ended.outcome.kind != "failed":
-        ledger.end(attempt.id, ended.outcome)
+        ledger.end(attempt.id, ended.outcome, attempt.request().engine)
     return ended
 
 

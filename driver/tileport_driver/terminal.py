@@ -21,6 +21,7 @@ from tileport_driver.hide_show import HiddenTree
 from tileport_driver.progress import Progress, Snapshot
 from tileport_driver.records import EXIT_CODES, Failed, Gate, NotRun, Passed
 from tileport_driver.service import Ended
+from tileport_driver.sweep import Swept
 from tileport_skill.tilegym.operators import Operator
 
 Result = TypeVar("Result")
@@ -142,6 +143,16 @@ def show_hidden(made: HiddenTree, console: Console) -> None:
     if not made.leaks.leaks:
         console.print("No trace of the port is left.")
     console.print(f"The tree: {made.tree}", soft_wrap=True)
+
+
+def show_swept(swept: Swept, console: Console) -> None:
+    """What was removed, and what can be gone on with."""
+    for name in swept.removed:
+        console.print(f"removed {escape(name)}", soft_wrap=True)
+    for name in swept.left:
+        console.print(f"without a driver: {name} (tileport resume {name})", soft_wrap=True)
+    if not (swept.removed or swept.left):
+        console.print("Nothing was left behind.")
 
 
 def show_needs(needs: tuple[Need, ...], console: Console) -> None:
