@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tileport_driver import ledger
+from tileport_driver import jobs, ledger
 from tileport_driver.batch import Pace, last_batch, run_batch, start_batch
 from tileport_driver.batch_show import show_batch, watch_batch
 from tileport_driver.container import Stopped
@@ -27,6 +27,7 @@ from tileport_driver.terminal import (
     show_end,
     show_gates,
     show_hidden,
+    show_jobs,
     show_needs,
     show_operators,
     show_swept,
@@ -228,6 +229,38 @@ def batch_command(
     else:
         show_batch(ended, stdout())
     raise typer.Exit({"done": 0, "limit": 0, "machinery": 13}.get(ended.ended or "", _INTERRUPTED))
+
+
+@app.command("queue")
+def queue_command(
+    operators: Annotated[list[str] | None, typer.Argument(help="Operators to enter; none: only show.")] = None,
+    repo: Repo = Path(),
+    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
+    script: Annotated[Path | None, typer.Option(help="For the scripted engine.")] = None,
+    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
+    as_json: AsJson = False,
+) -> None:
+    """Enter operators into the queue that `tileport worker` serves, and show what is in it."""
+    for name in operators or []:
+        jobs.submit(make_request(Order(operator=name, repository=repo, engine=engine, script=script, base=base)))
+    if as_json:
+        print(json.dumps([asdict(job) for job in jobs.all_jobs()], indent=2))
+    else:
+        show_jobs(jobs.all_jobs(), stdout())
+
+
+@app.command("worker")
+def worker_command(
+    queue: Annotated[jobs.QueueName, typer.Option(help="`agents` makes ports, `gpu` judges what waits for a GPU.")],
+    drain: Annotated[bool, typer.Option("--drain", help="End once nothing is left to do.")] = False,
+    lease: Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker's job is another's.")] = 60.0,
+) -> None:
+    """Serve a queue, one job at a time; start as many as the machines bear."""
+    from tileport_driver.worker import work
+
+    with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+        count = work(queue, stop, drain, lease)
+    print(f"{count} jobs ended here.")
 
 
 @app.command("dashboard")

@@ -15,6 +15,7 @@ from dbos import DBOS, DBOSConfig, SetWorkflowID
 
 from tileport_driver.alone import alone
 from tileport_driver.attempt import STAGES, Host, timed
+from tileport_driver.container import Stopped
 from tileport_driver.database import progress_url
 from tileport_driver.store import AttemptFolder
 
@@ -57,6 +58,8 @@ def _attempt(attempt_id: str) -> None:
 def _stage(attempt_id: str, name: str) -> None:
     attempt, host = _running[attempt_id]
     try:
+        if host.stop():  # asked to, or another worker has the job: what was begun is done, nothing more is begun
+            raise Stopped
         timed(attempt, name, host)
     except BaseException as error:
         raise Undone(error) from error

@@ -102,15 +102,21 @@ def begin(request: PortRequest, attempt: str) -> Begun | Unfinished:
 
 def end(attempt: str, outcome: Outcome, engine: EngineName = "anthropic") -> None:
     """Enters how an attempt ended; again is fine. One that is not in the ledger is left alone."""
+    with transaction() as connection:
+        first = update(_ATTEMPTS).where(_ATTEMPTS.c.attempt == attempt, _ATTEMPTS.c.ended.is_(None))
+        connection.execute(first.values(ended=_now(), **_entry(outcome, engine)))
+
+
+def settle(attempt: str, outcome: Outcome, engine: EngineName) -> None:
+    """Enters what a GPU's judgement made of an attempt that had ended unproved."""
+    with transaction() as connection:
+        connection.execute(update(_ATTEMPTS).where(_ATTEMPTS.c.attempt == attempt).values(**_entry(outcome, engine)))
+
+
+def _entry(outcome: Outcome, engine: EngineName) -> dict[str, object]:
     # A program drafts the same port each time: there is nothing to ration.
     spent = isinstance(outcome, NotPorted | Ported) and engine != "none"
-    diagnosis = "\n".join(outcome.reasons) if isinstance(outcome, NotPorted) else None
-    with transaction() as connection:
-        connection.execute(
-            update(_ATTEMPTS)
-            .where(_ATTEMPTS.c.attempt == attempt, _ATTEMPTS.c.ended.is_(None))
-            .values(ended=_now(), spent=spent, diagnosis=diagnosis)
-        )
+    return {"spent": spent, "diagnosis": "\n".join(outcome.reasons) if isinstance(outcome, NotPorted) else None}
 
 
 def grant(request: PortRequest, by: str, why: str) -> Account:

@@ -151,6 +151,11 @@ def find_attempt(name: str | None) -> AttemptFolder:
     raise RequestError(f"{what}. {'They are' if matches else 'The latest are'}: {near}")
 
 
+def request_from(text: str) -> PortRequest:
+    """A request as a database keeps it."""
+    return TypeAdapter(PortRequest).validate_json(text)
+
+
 def write_json(path: Path, document: Any) -> None:
     """JSON for people too: indented, keys in the record's order."""
     part = path.with_suffix(".part")

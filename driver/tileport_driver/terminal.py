@@ -18,6 +18,7 @@ from rich.text import Text
 
 from tileport_driver.gpu.host import Need
 from tileport_driver.hide_show import HiddenTree
+from tileport_driver.jobs import Job
 from tileport_driver.progress import Progress, Snapshot
 from tileport_driver.records import EXIT_CODES, Failed, Gate, NotRun, Passed
 from tileport_driver.service import Ended
@@ -143,6 +144,16 @@ def show_hidden(made: HiddenTree, console: Console) -> None:
     if not made.leaks.leaks:
         console.print("No trace of the port is left.")
     console.print(f"The tree: {made.tree}", soft_wrap=True)
+
+
+def show_jobs(jobs: tuple[Job, ...], console: Console) -> None:
+    """One row for each job of every queue."""
+    table = Table("job", "queue", "operator", "state", "worker", "taken", "attempt", "why", box=None)
+    for job in jobs:
+        state = job.result if job.state == "ended" and job.result else job.state
+        words = (job.worker or "", str(job.fence), job.attempt or "", (job.why or "").split("\n")[0])
+        table.add_row(str(job.id), job.queue, job.request.operator, state, *map(escape, words))
+    console.print(table if jobs else "Nothing is queued.")
 
 
 def show_swept(swept: Swept, console: Console) -> None:
