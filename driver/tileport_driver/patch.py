@@ -7,6 +7,8 @@ git never runs in the agent's repository: a trusted bare repository reads the ag
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from pathlib import Path
 from typing import Literal, cast
 
@@ -31,6 +33,7 @@ _DIFF = (
 def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -> tuple[Patch, bytes]:
     """What the agent left, against what it was given. `aside` receives the agent's `.git`, wherever it was."""
     _set_aside(tree / ".git", aside)
+    _open_up(tree)
     trusted = open_trusted(trusted_dir, tree)
     trusted.run("read-tree", record.agent_tree)
     result_tree = trusted.write_tree()
@@ -113,6 +116,17 @@ def _set_aside(dot_git: Path, aside: Path) -> None:
     if target.exists() or target.is_symlink():
         raise MachineryError(f"{target} is already there; remove it and resume the attempt.")
     dot_git.rename(target)
+
+
+def _open_up(tree: Path) -> None:
+    """Lets us read what the agent shut away from its owner; links are not followed, and git's modes stay."""
+    for folder, folders, names in os.walk(tree):
+        for name in (*folders, *names):
+            path = os.path.join(folder, name)  # noqa: PTH118 - a build has thousands
+            mode = os.lstat(path).st_mode
+            wanted = 0o700 if stat.S_ISDIR(mode) else 0o400
+            if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & wanted != wanted:
+                Path(path).chmod(stat.S_IMODE(mode) | wanted)
 
 
 def _changes(trusted: TrustedRepository, base: str) -> tuple[Change, ...]:
