@@ -48,6 +48,7 @@ class Host:
     """What this machine offers an attempt, opened once per process."""
 
     client: docker.DockerClient
+    base_image: str
     agent_image: str
     acceptance_image: str
     toolchain: Toolchain
@@ -65,6 +66,7 @@ def open_host(progress: Progress, stop: Callable[[], bool]) -> Iterator[Host]:
         toolchain = ensure_toolchain(client, base, versions, progress.say)
         yield Host(
             client=client,
+            base_image=base,
             agent_image=ensure_role(client, base, "agent", progress.say),
             acceptance_image=ensure_role(client, base, "acceptance", progress.say),
             toolchain=toolchain,
@@ -111,7 +113,7 @@ def look_for_leaks(attempt: AttemptFolder, host: Host, prints: Fingerprints) -> 
     host.progress.say("looking for traces of the hidden port")
     mounted = [Place(name=inside, root=root, large=True) for root, inside in host.toolchain.mounts.items()]
     own = [Place(name="/work", root=_agent_tree(attempt)), Place(name="/task", root=attempt.task)]
-    with image_layers(host.client, host.agent_image, prints) as layers:
+    with image_layers(host.client, host.agent_image, prints, host.base_image) as layers:
         found = scan((*own, *mounted, *layers), prints)
     attempt.write("leaks", found)
     refuse(found, attempt.request().operator)

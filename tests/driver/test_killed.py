@@ -36,7 +36,16 @@ def own_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setenv("TILEPORT_STATE", str(tmp_path / "state"))
     monkeypatch.setattr(engine, "runtime_dir", lambda: run)
     yield run
+    for place in reversed(
+        _mounted_below(run, tmp_path)
+    ):  # what a killed daemon leaves, its successor does not take down
+        subprocess.run(["umount", "-l", place], check=False)
     shutil.rmtree(run, ignore_errors=True)
+
+
+def _mounted_below(*folders: Path) -> list[str]:
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    return [place for place in places if any(place.startswith(f"{folder}/") for folder in folders)]
 
 
 def sleeper(client: docker.DockerClient, folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,22 +14,36 @@ from typing import IO, cast
 import docker
 from docker.errors import DockerException
 
-from tileport_driver.host.paths import cache_dir
+from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL
+from tileport_driver.host.paths import cache_dir, state_dir
 from tileport_driver.leaks.fingerprints import Fingerprints
 from tileport_driver.leaks.scan import Place, clean_before
 from tileport_skill.errors import MachineryError
 
+ADDED = "/opt/tileport"
+"""All that our Dockerfiles of the roles put on top of the base; a test holds them to it."""
+
 
 @contextmanager
-def image_layers(client: docker.DockerClient, image: str, prints: Fingerprints) -> Iterator[tuple[Place, ...]]:
-    """The layers unpacked in a temporary folder, where files are numbered; none is if all were found clean before."""
+def image_layers(
+    client: docker.DockerClient, image: str, prints: Fingerprints, base: str | None = None
+) -> Iterator[tuple[Place, ...]]:
+    """The layers unpacked in a temporary folder, where files are numbered; none is if all were found clean before.
+
+    If all of `base` were, only what a role adds to it is unpacked: the sources change often, the gigabyte below seldom.
+    """
     cache_dir().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="layers-", dir=cache_dir()) as folder:
         try:
             found = client.images.get(image)
             names = [f"image layer {digest}" for digest in found.attrs["RootFS"]["Layers"]]
+            below = len(client.images.get(base).attrs["RootFS"]["Layers"]) if base is not None else 0
+            nothing: tuple[Path, dict[str, str]] = (Path(folder) / "none", {})
             if prints.none or all(clean_before(name, prints) for name in names):
-                unpacked: list[tuple[Path, dict[str, str]]] = [(Path(folder), {})] * len(names)
+                unpacked = [nothing] * len(names)
+            elif below and all(clean_before(name, prints) for name in names[:below]):
+                added = _unpack_added(client, image, Path(folder))
+                unpacked = [*[nothing] * below, *[added] * (len(names) - below)]
             else:
                 unpacked = _unpack(cast(Iterable[bytes], found.save()), Path(folder))
         except (DockerException, OSError, tarfile.TarError) as error:
@@ -37,6 +52,18 @@ def image_layers(client: docker.DockerClient, image: str, prints: Fingerprints) 
             Place(name=name, root=root, large=True, fixed=True, names=inside)
             for name, (root, inside) in zip(names, unpacked, strict=True)
         )
+
+
+def _unpack_added(client: docker.DockerClient, image: str, folder: Path) -> tuple[Path, dict[str, str]]:
+    """From a container that is made and never started."""
+    labels = {STATE_LABEL: str(state_dir().resolve()), ATTEMPT_LABEL: "none", MAKER_LABEL: str(os.getpid())}
+    container = client.containers.create(image, network_mode="none", labels=labels)
+    try:
+        stream, _ = container.get_archive(ADDED)
+        (folder / "added").mkdir()
+        return folder / "added", _unpack_layer(cast(IO[bytes], _Reader(stream)), folder / "added")
+    finally:
+        container.remove(force=True, v=True)
 
 
 def _unpack(stream: Iterable[bytes], folder: Path) -> list[tuple[Path, dict[str, str]]]:
