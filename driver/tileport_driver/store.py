@@ -63,7 +63,11 @@ class AttemptFolder:
     @property
     def sockets(self) -> Path:
         """The folder of the broker's socket, elsewhere because such paths must be short."""
-        return runtime_dir() / self.id[-12:]
+        return runtime_dir() / self.sockets_name
+
+    @property
+    def sockets_name(self) -> str:
+        return self.id[-12:]
 
     def request(self) -> PortRequest:
         return self._need("request.json", PortRequest)

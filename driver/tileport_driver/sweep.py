@@ -16,7 +16,7 @@ import docker
 
 from tileport_driver.alone import is_worked_on
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL, as_machinery, remove
-from tileport_driver.host.paths import state_dir
+from tileport_driver.host.paths import runtime_dir, state_dir
 from tileport_driver.store import AttemptFolder, all_attempts
 
 Standing = Literal["unknown", "ended", "worked on", "left"]
@@ -58,7 +58,9 @@ def judge_containers(
 def sweep(client: docker.DockerClient) -> Swept:
     """Removes what is orphaned. Raises `Transient` if Docker does not answer."""
     attempts = {attempt.id: attempt for attempt in all_attempts()}
-    stands = {name: _standing(attempt) for name, attempt in attempts.items()}
+    sockets = {path.name for path in runtime_dir().iterdir()}
+    littered = {name for name, one in attempts.items() if one.work.exists() or one.sockets_name in sockets}
+    stands = {name: _standing(attempt, name in littered) for name, attempt in attempts.items()}
     seen, volumes = _look(client)
     orphans = judge_containers(
         seen, lambda name: stands.get(name, "unknown"), lambda pid: Path(f"/proc/{pid}").exists()
@@ -71,17 +73,16 @@ def sweep(client: docker.DockerClient) -> Swept:
             with as_machinery("removing a volume"):
                 client.volumes.get(name).remove(force=True)
             removed.append(f"volume {name}")
-    for name, attempt_folder in attempts.items():
+    for name in sorted(littered):
         if stands[name] == "ended":
-            removed += _remove_leftovers(attempt_folder)
+            removed += _remove_leftovers(attempts[name])
     return Swept(removed=tuple(removed), left=tuple(name for name, stand in stands.items() if stand == "left"))
 
 
-def _standing(attempt: AttemptFolder) -> Standing:
-    # Asking for the lock makes a file, so an ended attempt is not asked twice over.
+def _standing(attempt: AttemptFolder, littered: bool) -> Standing:
+    # Of thousands that ended long ago and left nothing none is locked.
     if (attempt.path / "outcome.json").is_file():
-        leaves_something = attempt.work.exists() or attempt.sockets.exists()
-        return "worked on" if leaves_something and is_worked_on(attempt) else "ended"
+        return "worked on" if littered and is_worked_on(attempt) else "ended"
     return "worked on" if is_worked_on(attempt) else "left"
 
 
