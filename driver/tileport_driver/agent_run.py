@@ -85,7 +85,7 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     broker = Broker(
         socket_dir=attempt.sockets,
         model=model,
-        token=_token(attempt),
+        token=broker_token(attempt),
         budget=_BUDGET,
         transcript=attempt.transcript,
         uid=container_user(),
@@ -212,12 +212,12 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
         ),
         writable={tree: "/work", status: "/status"},
         readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", attempt.task: "/task"},
-        environment={TOKEN_VARIABLE: _token(attempt)},
+        environment={TOKEN_VARIABLE: broker_token(attempt)},
         limits=_LIMITS,
     )
 
 
-def _token(attempt: AttemptFolder) -> str:
+def broker_token(attempt: AttemptFolder) -> str:
     """The attempt's own; kept, so that a restarted driver knows the agent it finds."""
     path = attempt.path / "broker.token"
     if not path.exists():

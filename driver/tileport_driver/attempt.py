@@ -6,6 +6,7 @@ How far an attempt has come is kept by `durable.py`; what a stage found is kept 
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,16 @@ import docker
 
 from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import GpuGates, Judge, judge
-from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over, write_task
+from tileport_driver.agent_run import (
+    KEY_VARIABLE,
+    AgentHost,
+    ScriptMismatch,
+    broker_token,
+    clean_up,
+    run_agent,
+    start_over,
+    write_task,
+)
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
@@ -30,7 +40,7 @@ from tileport_driver.leaks.fingerprints import Fingerprints
 from tileport_driver.leaks.image import image_layers
 from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.outcome import decide
-from tileport_driver.patch import capture
+from tileport_driver.patch import capture, mask_secrets
 from tileport_driver.progress import Progress, Stage
 from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
 from tileport_driver.reporting import write_report
@@ -105,7 +115,8 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
     )
     attempt.write("checkout", record)
     write_task(attempt)
-    look_for_leaks(attempt, host, prints)
+    if request.engine != "none":  # a program reads nothing but the reference
+        look_for_leaks(attempt, host, prints)
 
 
 def look_for_leaks(attempt: AttemptFolder, host: Host, prints: Fingerprints) -> None:
@@ -146,6 +157,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
         return
     aside = attempt.work / "aside"
     patch, diff = capture(attempt.checkout(), attempt.trusted, _agent_tree(attempt), aside)
+    secrets = (os.environ.get(KEY_VARIABLE, ""), broker_token(attempt))
+    patch, diff = mask_secrets(open_trusted(attempt.trusted, _agent_tree(attempt)), patch, diff, secrets)
     attempt.diff.write_bytes(diff)
     attempt.write("patch", patch)
 

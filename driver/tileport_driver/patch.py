@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
+from tileport_driver.broker.masking import Masks
 from tileport_driver.git import TrustedRepository, open_trusted
 from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
@@ -49,6 +52,30 @@ def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -
     return patch, diff
 
 
+def mask_secrets(
+    trusted: TrustedRepository, patch: Patch, diff: bytes, secrets: tuple[str, ...]
+) -> tuple[Patch, bytes]:
+    """The same patch if it carries none; else one that says so, with a diff that may be shown.
+
+    Files are looked at as they are, too: a binary one is compressed in the diff.
+    """
+    if len(diff) > MAX_BYTES:
+        return patch, f"The diff is withheld: it has {len(diff):,} bytes.\n".encode()
+    masks = Masks(secrets)
+    text = diff.decode("utf-8", errors="surrogateescape")
+    added = re.sub(r"(?m)^[+ ]", "", text)  # so that what is wrapped in the file is wrapped by nothing else
+    blobs = [change.path for change in patch.changes if change.status in "AM" and change.new_mode.startswith("100")]
+    seen = [added, text] + [
+        trusted.run("cat-file", "blob", f"{patch.result_tree}:{path}").decode("latin-1") for path in blobs
+    ]
+    if all(masks.text(each) == each for each in seen):
+        return patch, diff
+    shown = masks.text(text)
+    if shown == text:
+        shown = "The diff is withheld: it carries a secret in a form that cannot be masked line by line.\n"
+    return replace(patch, secret=True), shown.encode("utf-8", errors="surrogateescape")
+
+
 def read_patch(record: AgentCheckout, trusted: TrustedRepository, diff: bytes) -> Patch:
     """A diff from anywhere as a patch against the tree that `trusted` holds. Raises `GitError` if it does not apply."""
     trusted.run("read-tree", record.agent_tree)
@@ -68,6 +95,8 @@ def violations(patch: Patch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     if not patch.changes:
         found.append("The patch is empty: the agent changed nothing.")
+    if patch.secret:
+        found.append("The patch carries a secret of ours; it is kept masked and goes nowhere.")
     if patch.bytes > MAX_BYTES:
         found.append(f"The patch has {patch.bytes:,} bytes; the rule is at most {MAX_BYTES:,}.")
     folded = {path.casefold(): path for path in allowed}

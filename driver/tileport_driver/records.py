@@ -158,6 +158,8 @@ class Patch:
     sha256: str
     ignored: tuple[str, ...]
     """Files the tree holds that git ignores and the patch therefore lacks; at most 100, for the report."""
+    secret: bool = False
+    """It carries the API's key or the broker's token; then `patch.diff` is a masked copy that does not apply."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 from dataclasses import replace
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tileport_driver.checkout import clean_tree, prepare
-from tileport_driver.git import resolve_commit
-from tileport_driver.patch import apply, capture, violations
+from tileport_driver.git import open_trusted, resolve_commit
+from tileport_driver.patch import apply, capture, mask_secrets, violations
 from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
 
@@ -179,10 +180,38 @@ def test_trailing_blank_lines_and_a_missing_last_line_end_survive(attempt: Attem
         assert (attempt.folder / "judge" / KERNEL).read_bytes() == data
 
 
+KEY = "sk-ant-canary-7Jq0vX3mPz81LtYbWc5d"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f'let key = "{KEY}";\n'.encode(),
+        b"// " + base64.b64encode(b"x" + KEY.encode() * 4) + b"\n",
+        base64.encodebytes(b"ab" + KEY.encode() * 4),
+        KEY.encode().hex().encode() + b"\n",
+        b"\0\1\2" + KEY.encode() + b"\0",
+    ],
+    ids=["plain", "base64", "wrapped base64", "hexadecimal", "binary"],
+)
+def test_a_patch_that_carries_a_secret_is_refused_and_kept_masked(attempt: Attempt, data: bytes) -> None:
+    attempt.write(KERNEL, data)
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    masked, shown = mask_secrets(trusted, patch, diff, (KEY, ""))
+    assert "carries a secret" in "\n".join(violations(masked, attempt.record.allowed))
+    assert shown != diff
+    assert KEY.encode() not in shown
+    assert mask_secrets(trusted, patch, diff, ("another-secret-entirely",)) == (patch, diff)
+
+
 @pytest.mark.soak
 def test_a_patch_of_200_mb_is_refused_by_its_size(attempt: Attempt) -> None:
     attempt.write(KERNEL, os.urandom(150_000_000))
-    assert "the rule is at most 2,000,000" in attempt.rejected()
+    patch, diff = attempt.capture()
+    kept = mask_secrets(open_trusted(attempt.folder / "trusted.git", attempt.tree), patch, diff, (KEY,))
+    assert "the rule is at most 2,000,000" in "\n".join(violations(kept[0], attempt.record.allowed))
+    assert kept[1].startswith(b"The diff is withheld")
 
 
 def test_an_executable_file_is_refused(attempt: Attempt) -> None:
