@@ -13,6 +13,7 @@ from tileport_skill.draft import cli as draft_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.lint import cli as lint_cli
+from tileport_skill.pipeline import cli as pipeline_cli
 from tileport_skill.tileir.cli import ir_app
 from tileport_skill.timing import bench_cli
 
@@ -27,6 +28,7 @@ verify_cli.add_commands(app)
 bench_cli.add_commands(app)
 draft_cli.add_commands(app)
 lint_cli.add_commands(app)
+pipeline_cli.add_commands(app)
 
 
 def main() -> None:

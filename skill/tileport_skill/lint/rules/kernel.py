@@ -66,6 +66,28 @@ def _shapes(port: Port) -> Iterator[Hit]:
             continue
         for node in walk(argument, "binary_expression"):
             yield _hit(node, f"`{text_of(node)}` in a type")
+    for macro in nodes(port, "kernel", "macro_invocation"):
+        text = squeezed(macro)
+        if text.startswith(("const_shape!", "const_array!")) and re.search(r"[\w)][-+*/%]", text.partition("!")[2]):
+            yield _hit(macro, f"`{text}`")
+
+
+def _reductions(port: Port) -> Iterator[Hit]:
+    for call in calls(port, "kernel", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod"):
+        if call.parent is not None and call.parent.type == "binary_expression":
+            yield _hit(call, f"`{text_of(call.parent)}`")
+
+
+def _steps(port: Port) -> Iterator[Hit]:
+    for call in calls(port, "kernel", "step_by"):
+        function, given = inside(call, "function_item"), arguments(call)
+        if function is None or not given:
+            continue
+        text = text_of(given[0])
+        numbers = {name for name, kind in generics(function) if kind == "const"}
+        kind = "i32" if text in numbers else type_at(function, text, line_of(call) + 1)
+        if kind in _INTEGERS or re.fullmatch(r"\d+[iu]\d+", text):
+            yield _hit(call, f"`step_by({text})`")
 
 
 def _dims(port: Port) -> Iterator[Hit]:
@@ -190,11 +212,29 @@ RULES = (
     Rule(
         id="no-arithmetic-in-types",
         says="Give a shape its size as one const generic or number, computed by the launcher.",
-        because="The compiler panics on arithmetic in the type of a tile.",
+        because="Neither the macro nor the compiler reads arithmetic in a type or a shape.",
         check=_shapes,
         bad={"kernel": module("let t: Tile<f32, { [N + 1] }> = constant(1.0f32, const_shape![N]);")},
         good={"kernel": module("let m: i32 = N + 1; let t: Tile<f32, { [N] }> = constant(1.0f32, const_shape![N]);")},
         upstream=(6,),
+    ),
+    Rule(
+        id="bind-reductions",
+        says="Bind a reduction to a typed name before it is used in arithmetic.",
+        because="rustc cannot infer its type as an operand (E0283), though `tileport-skill emit` compiles it.",
+        check=_reductions,
+        bad={"kernel": module("let t: Tile<f32, { [] }> = reduce_sum(a, 0i32) * b;")},
+        good={"kernel": module("let s: Tile<f32, { [] }> = reduce_sum(a, 0i32); let t: Tile<f32, { [] }> = s * b;")},
+        upstream=(4,),
+    ),
+    Rule(
+        id="step-by-usize",
+        says="Give `step_by` a `usize`: `step_by(n as usize)`.",
+        because="rustc refuses another type (E0308), though `tileport-skill emit` compiles it.",
+        check=_steps,
+        bad={"kernel": module("for j in (0i32..n).step_by(n) { }")},
+        good={"kernel": module("for j in (0i32..n).step_by(n as usize) { }")},
+        upstream=(13,),
     ),
     Rule(
         id="dims-are-the-dynamic-ones",
