@@ -58,3 +58,11 @@ def test_the_launch_in_a_macro_is_read() -> None:
     text = "fn f() {\n  macro_rules! go {\n    ($E:ty) => {{\n      k::<$E>().sync_on(&s)\n    }};\n  }\n}\n"
     (one,) = found({"launcher": text})
     assert (one.rule, one.line) == ("do-not-wait", 4)
+
+
+def test_a_function_of_ones_own_is_bound_before_it_goes_into_some() -> None:
+    helper = "fn inside(n: i32) -> bool { n > 3i32 }"
+    assert [one.rule for one in found({"kernel": f"{helper}\nfn k() {{ load(Some(inside(1i32))); }}\n"})] == [
+        "bind-inferred-calls"
+    ]
+    assert found({"kernel": f"{helper}\nfn k() {{ let m = inside(1i32); load(Some(m)); }}\n"}) == []

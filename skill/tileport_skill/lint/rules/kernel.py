@@ -48,6 +48,11 @@ def _nested(port: Port) -> Iterator[Hit]:
         outer = inside(call, "call_expression")
         if above is not None and outer is not None and above.type in {"arguments", "field_expression"}:
             yield _hit(call, f"`{called(call)}(...)` stands inside `{called(outer)}(...)`")
+    own = {text_of(one.child_by_field_name("name")) for one in nodes(port, "kernel", "function_item")}
+    for call in calls(port, "kernel", *own) if own else ():
+        outer = inside(call, "call_expression")
+        if outer is not None and called(outer) == "Some":
+            yield _hit(call, f"`{called(call)}(...)` stands inside `Some(...)`")
     for call in calls(port, "kernel", "reshape", "broadcast"):
         if not is_method(call) and call.parent is not None and call.parent.type == "arguments":
             yield _hit(call, f"`{called(call)}(...)` stands inside another call; write it as a method")
@@ -188,7 +193,7 @@ _LOAD = "load_ptr_tko(p, ordering::Weak, None::<scope::TileBlock>, None, None::<
 RULES = (
     Rule(
         id="bind-inferred-calls",
-        says="Bind a conversion to a typed name of its own instead of nesting it in another call.",
+        says="Bind a conversion, or what goes into `Some`, to a typed name instead of nesting it in another call.",
         because="Its type is inferred from where it goes, and inside another call there is nothing to infer it from.",
         check=_nested,
         bad={"kernel": module("let t: Tile<f32, { [] }> = exp2(convert_tile(a), ftz::Enabled);")},

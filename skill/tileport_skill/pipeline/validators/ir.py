@@ -34,6 +34,8 @@ def write_ir(folder: Path, captured: Sequence[Capture], kernel: Path, emitter: E
 
 
 def _write(path: Path, bytecode: bytes) -> None:
+    """As text to read, and as bytecode to compare: only that can be assembled."""
     text = disassemble(bytecode)
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".tileirbc").write_bytes(bytecode)
     path.write_text(text if isinstance(text, str) else f"cannot be read: {text}\n", encoding="utf-8")
