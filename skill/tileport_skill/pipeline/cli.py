@@ -12,16 +12,15 @@ from pydantic import TypeAdapter
 
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline import submit as submitting
+from tileport_skill.pipeline.brief import brief
 from tileport_skill.pipeline.ending import conclude, missing
-from tileport_skill.pipeline.machine import CAPS, Complete, Run, Step, Stop
+from tileport_skill.pipeline.machine import Complete, Run, Step, Stop
 from tileport_skill.pipeline.preflight import Item, look
 from tileport_skill.pipeline.records import Entry, Problem, Task
-from tileport_skill.pipeline.roles import BRIEFS, SKILL, own_files
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.verdicts import Role, Verdict, words
+from tileport_skill.pipeline.verdicts import Role, Verdict
 from tileport_skill.pipeline.work import Work, hash_tree, open_work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
-from tileport_skill.tilegym.port_files import port_files
 
 Folder = Annotated[Path, typer.Option("--work", help="The port's working folder, beside the checkout.")]
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout.")]
@@ -130,29 +129,7 @@ def _described(folder: Work, step: Step) -> dict[str, Any]:
             contract = str(folder.root / "contract.json")
             return {"step": "complete", "outcome": outcome, "contract": contract, "missing": missing(folder)}
         case Run(role, repair):
-            return _brief(folder, role, repair=repair)
-
-
-def _brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
-    checkout, operator = folder.place()
-    history = folder.history()
-    brief, files = BRIEFS[role], port_files(checkout, operator)
-    own = own_files(role, files)
-    return {
-        "step": "run",
-        "role": str(role),
-        "repair": [problem.text for problem in history[-1].problems] if repair else None,
-        "operator": operator.name,
-        "repo": str(checkout.root),
-        "read": [str(SKILL / path) for path in brief.reads],
-        "reports": [str(folder.root / entry.report) for entry in history if entry.report],
-        "write": [path for path in files.all if path in own],
-        "report": str(folder.report(role, history)),
-        "verdicts": [str(word) for word in words(role)],
-        "runs_at_most": CAPS[role],
-        "check": f"tileport-skill check {role} --work {folder.root}",
-        "then": f"tileport-skill submit {role} --work {folder.root}",
-    }
+            return brief(folder, role, repair=repair)
 
 
 def _prose(said: dict[str, Any]) -> str:
