@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import subprocess
@@ -42,7 +43,7 @@ def check_host(work: Work) -> Checked:
         return Checked(problems=(Problem(owner=ENVIRONMENT, text=str(error)),), facts=())
     library = work.root / "scratch" / LIBRARY
     if log or not library.is_file():
-        return Checked(problems=(_blame(log, files),), facts=())
+        return Checked(problems=(blame(log, files),), facts=())
     with tempfile.TemporaryDirectory(prefix="tileport-check-") as folder:
         try:
             rows = list(verify(checkout, operator, work.task().archs, Path(folder), None, library, tuning=False))
@@ -70,8 +71,24 @@ def _absent(checkout: Checkout, files: PortFiles, *, has_tests: bool) -> list[Pr
 
 
 def _build(checkout: Checkout, work: Work) -> str:
-    """Empty if the crate builds, else the log's end. Raises `MachineryError` where there is nothing to build with."""
-    target, log = work.root / "scratch" / "target", work.root / "logs" / "build.log"
+    """Empty if the crate builds, else the log's end. Raises `MachineryError` where there is nothing to build with.
+
+    Dependencies are compiled once for all ports of this machine, one build at a time; the library is copied out of
+    there before another port may build its own.
+    """
+    log, target = work.root / "logs" / "build.log", cache_folder() / "port-target"
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = _cargo(checkout, target, log)
+        library = work.root / "scratch" / LIBRARY
+        library.parent.mkdir(parents=True, exist_ok=True)
+        library.unlink(missing_ok=True)
+        if not said:
+            shutil.copyfile(target / "release" / LIBRARY.name, library)
+    return said
+
+
+def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
     if _SEED.is_dir() and not target.exists():
         shutil.copytree(_SEED, target, symlinks=True)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +114,7 @@ def _build(checkout: Checkout, work: Work) -> str:
     return "" if code == 0 else text[-6000:] or f"exit {code}"
 
 
-def _blame(log: str, files: PortFiles) -> Problem:
+def blame(log: str, files: PortFiles) -> Problem:
     """Whose the first error is: the kernel's, the launcher's, or that of what neither wrote."""
     error = re.search(r"^error.*?(?=^\s*$|\Z)", log, re.MULTILINE | re.DOTALL)
     text = (error[0] if error else log[-800:]).strip()
