@@ -52,7 +52,22 @@ def contract(work: Work, history: Sequence[Entry]) -> list[dict[str, str | None]
     return found + [{"path": name, "by": "nobody", "sha256": None} for name in missing]
 
 
-_WANTED = ("port.json", "history.jsonl", "facts/", "ir/reference/", "ir/generated/", "logs/build.log", "reports/")
+_WANTED = (
+    "port.json",
+    "history.jsonl",
+    "facts/analysis.json",
+    "ir/reference/",
+    "ir/generated/",
+    "pipeline.rs",
+    "logs/build.log",
+    "logs/dispatch.json",
+    "logs/correctness",
+    "performance/",
+    "reports/",
+    "transcript.jsonl",
+)
+"""What belongs to a finished port beside its six files. `pipeline.rs` and `logs/correctness` need a GPU, the
+transcript is the broker's: where they were not brought here they are listed as missing."""
 
 
 def missing(work: Work) -> list[str]:
@@ -62,7 +77,9 @@ def missing(work: Work) -> list[str]:
 
 def _author(name: str) -> str:
     """In the working folder roles write reports and what they put under `notes/`; programs write the rest."""
-    return name.split("/")[1].rpartition("-")[0] if name.startswith("reports/") else "program"
+    if name.startswith("reports/"):
+        return name.split("/")[1].rpartition("-")[0]
+    return "a role" if name.startswith("notes/") else "program"
 
 
 def _writer(path: str, history: Sequence[Entry]) -> str:

@@ -44,6 +44,7 @@ def test_files_decide_the_route_and_not_what_is_said_of_them(analyzed: Place) ->
     diagnosis = (place.work.root / "diagnosis.md").read_text()
     assert "scale.py is not there" in diagnosis
     assert "It said pass; the validators found otherwise." in diagnosis
+    assert json.loads((place.work.root / "facts/analysis.json").read_text())["operator"] == "scale"
     for side in ("reference", "generated"):
         assert len(list((place.work.root / "ir" / side).iterdir())) > 1
 

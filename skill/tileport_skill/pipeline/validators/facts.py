@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from tileport_skill.capture.analysis import Analysis, analyse
 from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture, read_capture
 from tileport_skill.lint.ports import port_of
@@ -26,6 +29,8 @@ def captures(work: Work) -> tuple[Capture, ...]:
     marker = folder / "key"
     if not (marker.is_file() and marker.read_text() == key):
         found = capture(checkout, [operator], archs, folder)
+        analysis = TypeAdapter(Analysis).dump_json(analyse(checkout, operator, found), indent=1)
+        (folder / "analysis.json").write_bytes(analysis + b"\n")
         marker.write_text(key)
         return found
     return tuple(read_capture(path) for path in sorted(folder.glob("*/capture.json")))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.emit.rust import MINIMUM, ensure_rust
@@ -22,7 +25,7 @@ from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.operators import Checkout
 from tileport_skill.tilegym.port_files import PortFiles, port_files
-from tileport_skill.verify import verify
+from tileport_skill.verify import Row, verify
 
 HOST, KERNEL, ENVIRONMENT = Verdict.FAIL_HOST, Verdict.FAIL_KERNEL, Verdict.FAIL_ENVIRONMENT
 _SECONDS = 1500
@@ -49,6 +52,8 @@ def check_host(work: Work) -> Checked:
             rows = list(verify(checkout, operator, work.task().archs, Path(folder), None, library, tuning=False))
         except RequestError as error:
             return Checked(problems=(Problem(owner=HOST, text=str(error)),), facts=("the library is built",))
+    rows_text = json.dumps(TypeAdapter(list[Row]).dump_python(rows, mode="json"), indent=1)
+    (work.root / "logs" / "dispatch.json").write_text(rows_text, encoding="utf-8")
     facts = ("the library is built", *told(rows), "TileGym's tests on a GPU: not run here")
     return Checked(problems=tuple(unequal(rows, HOST)), facts=facts)
 
