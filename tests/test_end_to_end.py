@@ -188,6 +188,45 @@ def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp
     assert_rejected_for_the_seventh_file(go_on(attempt, Progress(), lambda: False))
 
 
+def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:
+    tests = "tests/ops/test_relu.py"
+    ended = port(
+        drafted("relu", changed(target, {tests: "import tilegym.ops.cutile.relu"}), target), Progress(), lambda: False
+    )
+    assert isinstance(ended.outcome, NotPorted), ended.outcome
+    assert ended.outcome.reasons[0].startswith(f"{tests}:")
+    assert "calls the reference's module itself" in ended.outcome.reasons[0]
+    assert ended.attempt is not None
+    report = (ended.attempt.path / "report.md").read_text()
+    assert "no model was in the loop" in report
+    assert "A draft costs no attempt" in report
+    assert containers(ended.attempt) == []
+
+
+@pytest.mark.soak
+def test_a_draft_is_delivered_through_the_same_gates_and_its_commit_says_how_it_was_made(target: Path) -> None:
+    ended = port(drafted("relu", "HEAD", target), Progress(), lambda: False)
+    assert isinstance(ended.outcome, Unproved), ended.outcome
+    said = run_git("-C", str(target), "log", "-1", "--format=%B", "port/relu").decode()
+    assert "no model was in the loop" in said
+    assert "- _relu_fwd_kernel: from the Python source" in said
+
+
+def drafted(operator: str, base: str, target: Path) -> Order:
+    return Order(operator=operator, repository=target, engine="none", base=base)
+
+
+def changed(target: Path, appended: dict[str, str]) -> str:
+    """A commit beside the branches with a line more in some files; the work tree stays as it is."""
+    git = ["-C", str(target)]
+    for path, line in appended.items():
+        (target / path).write_text(f"{(target / path).read_text()}{line}\n")
+    run_git(*git, "add", "-A")
+    commit = run_git(*git, "commit-tree", run_git(*git, "write-tree").decode().strip(), "-p", "HEAD", "-m", "changed")
+    run_git(*git, "reset", "--quiet", "--hard")
+    return commit.decode().strip()
+
+
 def order(target: Path, script: Path) -> Order:
     return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -58,15 +58,19 @@ def port_command(
     repo: Repo = Path(),
     script: Annotated[Path | None, typer.Option(help="Replay the conversation scripted in this folder.")] = None,
     live: Annotated[bool, typer.Option(help="Call the real API; ANTHROPIC_API_KEY stays outside.")] = False,
+    engine: Annotated[
+        Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
+    ] = None,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Port one operator: exit 0 accepted, 10 rejected, 11 inconclusive, 12 refused, 13 our machinery failed."""
-    if (script is None) == (not live):
-        raise typer.BadParameter("give either --script FOLDER or --live", param_hint="--script / --live")
-    engine: EngineName = "anthropic" if live else "scripted"
-    order = Order(operator=operator, repository=repo, engine=engine, script=script, base=base, keep=keep)
+    if [script is not None, live, engine is not None].count(True) != 1:
+        hint = "--script / --live / --engine"
+        raise typer.BadParameter("give one of --script FOLDER, --live and --engine none", param_hint=hint)
+    writer: EngineName = engine or ("anthropic" if live else "scripted")
+    order = Order(operator=operator, repository=repo, engine=writer, script=script, base=base, keep=keep)
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
 
 
@@ -170,6 +174,7 @@ def _document(folder: AttemptFolder) -> dict[str, object]:
     records = {
         "request": folder.request(),
         "agent_run": folder.agent_run(),
+        "draft_run": folder.draft_run(),
         "patch": folder.patch(),
         "acceptance": folder.acceptance(),
         "outcome": folder.outcome(),

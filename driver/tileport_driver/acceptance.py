@@ -108,7 +108,7 @@ def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Pa
         return Failed(gate="apply", reasons=(f"git refused the patch: {refusal}",), files=("patch.diff",))
     evidence = (
         f"Applied to a fresh tree of {record.base_commit[:12]} with the port hidden ({record.agent_tree[:12]}).",
-        f"The tree that results is the tree the agent left: {patch.result_tree}.",
+        f"The tree that results is the tree that was left: {patch.result_tree}.",
     )
     return Passed(gate="apply", evidence=evidence, seconds=time.monotonic() - started)
 

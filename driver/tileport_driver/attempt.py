@@ -16,9 +16,11 @@ from pathlib import Path
 import docker
 
 from tileport_driver import checkout as checkouts
+from tileport_driver import draft_run
 from tileport_driver.acceptance import GpuGates, Judge, judge
 from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
 from tileport_driver.deliver import deliver
+from tileport_driver.draft_words import drafted_how
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
@@ -29,7 +31,7 @@ from tileport_driver.host.versions import read_versions
 from tileport_driver.outcome import decide
 from tileport_driver.patch import capture
 from tileport_driver.progress import Progress, Stage
-from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
+from tileport_driver.records import AgentRun, Delivery, DraftRun, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
 from tileport_skill.errors import MachineryError
@@ -95,23 +97,33 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
 
 
 def run(attempt: AttemptFolder, host: Host) -> None:
-    """The agent, in its container, until it ends, fails or outlives its limit."""
+    """The agent, in its container, until it ends, fails or outlives its limit; or the drafting program alone."""
     host.progress.enter(Stage.RUNNING)
+    if attempt.request().engine == "none":
+        _draft(attempt, host)
+        return
     if start_over(host.client, attempt) or not _agent_tree(attempt).exists():
         prepare(attempt, host)
         host.progress.enter(Stage.RUNNING)
-    agent_host = AgentHost(
-        client=host.client,
-        image=host.agent_image,
-        toolchain=host.toolchain,
-        progress=host.progress,
-        stop=host.stop,
-    )
     try:
-        attempt.write("agent_run", run_agent(agent_host, attempt, _agent_tree(attempt)))
+        attempt.write("agent_run", run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt)))
     except ScriptMismatch as mismatch:
         attempt.write("outcome", Refused(reason=str(mismatch)))
     clean_up(host.client, attempt)
+
+
+def _draft(attempt: AttemptFolder, host: Host) -> None:
+    if draft_run.left_unfinished(host.client, attempt) or not _agent_tree(attempt).exists():
+        prepare(attempt, host)
+        host.progress.enter(Stage.RUNNING)
+    # The judge's image: it holds neither agent nor broker.
+    seat = _seat(host, host.acceptance_image)
+    attempt.write("draft_run", draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS))
+    draft_run.clean_up(host.client, attempt)
+
+
+def _seat(host: Host, image: str) -> AgentHost:
+    return AgentHost(client=host.client, image=image, toolchain=host.toolchain, progress=host.progress, stop=host.stop)
 
 
 def take_patch(attempt: AttemptFolder, host: Host) -> None:
@@ -128,8 +140,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
 def check(attempt: AttemptFolder, host: Host) -> None:
     """The gates, from base tree and patch alone."""
     host.progress.enter(Stage.CHECKING)
-    patch = attempt.patch()
-    if patch is None:
+    patch, draft = attempt.patch(), attempt.draft_run()
+    if patch is None or (draft is not None and draft.refused):
         return
     seat = judge_on(host, gpu_gates(host.progress.say))
     attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
@@ -140,7 +152,7 @@ def publish(attempt: AttemptFolder, host: Host) -> None:
     host.progress.enter(Stage.PUBLISHING)
     if attempt.outcome() is not None:
         return
-    run_record, acceptance = attempt.agent_run(), attempt.acceptance()
+    run_record, acceptance = attempt.agent_run() or attempt.draft_run(), attempt.acceptance()
     if run_record is None:
         raise MachineryError("the agent's run left no record; resume the attempt.")
     delivery = _deliver(attempt, run_record) if acceptance and not isinstance(acceptance, Rejected) else None
@@ -174,16 +186,24 @@ def timed(attempt: AttemptFolder, name: str, host: Host) -> None:
         file.write(f'{{"stage": "{name}", "seconds": {time.monotonic() - started:.2f}}}\n')
 
 
-def _deliver(attempt: AttemptFolder, run_record: AgentRun) -> Delivery:
+def _deliver(attempt: AttemptFolder, run_record: AgentRun | DraftRun) -> Delivery:
     request, record, patch = attempt.request(), attempt.checkout(), attempt.patch()
     if patch is None:
         raise MachineryError("the attempt was judged without a patch; resume it.")
     trusted = open_trusted(attempt.trusted, attempt.work / "judge")
-    how = f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
+    how = (
+        drafted_how(run_record)
+        if isinstance(run_record, DraftRun)
+        else f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
+    )
     return deliver(trusted, Path(request.repository), record, patch.result_tree, attempt.id, how)
 
 
 def _finished(attempt: AttemptFolder) -> bool:
+    """Whether what lies in the tree is taken as a patch; of a draft also where it is not a whole port."""
+    draft = attempt.draft_run()
+    if draft is not None:
+        return draft.report is not None and bool(draft.report.files)
     run_record = attempt.agent_run()
     return run_record is not None and run_record.status == "finished"
 

@@ -10,8 +10,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator
 
+from tileport_skill.draft.report import DraftReport
+
 EngineName = Literal["scripted", "anthropic", "none"]
-"""Who writes the port; `none` for a patch that was there already."""
+"""Who writes the port; `none`: a program, or whoever wrote a patch that was there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,18 @@ class AgentRun:
     turns: int
     usage: Usage
     summary: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRun:
+    """What the drafting program came to where no model was in the loop."""
+
+    seconds: float
+    report: DraftReport | None
+    """None if the program refused the request itself."""
+    refused: tuple[str, ...]
+    """Why there is no whole port, each kernel by name and line; empty when there is one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

@@ -21,6 +21,7 @@ from tileport_skill.draft.check import Line, check, exit_status, refused_line
 from tileport_skill.draft.measure import Measured
 from tileport_skill.draft.operator import KernelDraft, draft_kernel
 from tileport_skill.draft.port import PortDraft, check_vacant, draft_port, kernel_alone
+from tileport_skill.draft.report import report_of, write_report
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
@@ -40,6 +41,7 @@ Declare = Annotated[
 Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
 Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Report = Annotated[Path | None, typer.Option("--report", help="Write what came out as JSON, for another program.")]
 ARCHS = ["sm_90"]
 
 
@@ -57,6 +59,7 @@ def draft_command(
     declare: Declare = False,
     emitter: Program = None,
     tuning: Tuning = True,
+    report: Report = None,
     as_json: Json = False,
 ) -> None:
     """Draft an operator's port, six files: kernels translated from the Python source, launcher, wrapper, three edits.
@@ -71,7 +74,7 @@ def draft_command(
     if not kernel_only:
         check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
-        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning)
+        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked)
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
@@ -81,6 +84,8 @@ def draft_command(
     path = out / port_files(checkout, found).kernel
     lines = _lines(draft, captures, path, Emitter(emitter or built_emitter()) if checked else None)
     seconds = time.monotonic() - started
+    if report is not None:
+        write_report(report_of(found.name, draft, port, seconds), report)
     if as_json:
         _print_json(found.name, out, port, lines, seconds)
     else:
