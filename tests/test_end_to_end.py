@@ -191,7 +191,9 @@ def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp
 def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:
     tests = "tests/ops/test_relu.py"
     ended = port(
-        drafted("relu", changed(target, {tests: "import tilegym.ops.cutile.relu"}), target), Progress(), lambda: False
+        drafted("relu", changed(target, {tests: "def direct(x):\n    return tilegym.ops.cutile.relu(x)"}), target),
+        Progress(),
+        lambda: False,
     )
     assert isinstance(ended.outcome, NotPorted), ended.outcome
     assert ended.outcome.reasons[0].startswith(f"{tests}:")

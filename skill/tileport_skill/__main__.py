@@ -10,6 +10,7 @@ from tileport_skill import verify_cli
 from tileport_skill.capture import cli as capture_cli
 from tileport_skill.capture import survey_cli
 from tileport_skill.draft import cli as draft_cli
+from tileport_skill.draft import table_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tileir.cli import ir_app
@@ -25,6 +26,7 @@ emit_cli.add_commands(app)
 verify_cli.add_commands(app)
 bench_cli.add_commands(app)
 draft_cli.add_commands(app)
+table_cli.add_commands(app)
 
 
 def main() -> None:
