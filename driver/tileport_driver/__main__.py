@@ -130,6 +130,25 @@ def judge_command(
 
 
 @app.command()
+def infra(
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit to make it on.")] = "HEAD",
+    as_json: AsJson = False,
+) -> None:
+    """Deliver what ports share as a branch of its own: exit 0 delivered or already there, 12 refused."""
+    from tileport_driver.infra import TITLE, deliver_infrastructure
+
+    made = deliver_infrastructure(repo, base)
+    if as_json:
+        print(json.dumps(None if made is None else asdict(made) | {"title": TITLE}, indent=2))
+    elif made is None:
+        stdout().print("This repository has it: drafts made here rely on it.")
+    else:
+        stdout().print(f"Branch {made.delivery.branch} stands at {made.delivery.commit[:12]}. Its pull request:\n")
+        stdout().print(f"{TITLE}\n\n{made.body}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Say what this machine lacks for the gates that need a GPU: exit 0 nothing, 11 something."""
     from tileport_driver.gpu.host import needs
