@@ -28,6 +28,7 @@ fuzz: setup
 bench: setup
 	@.venv/bin/python -m tests.bench
 	@.venv/bin/python -m tests.bench_tileir
+	@.venv/bin/python -m tests.bench_draft
 	@.venv/bin/python -m tests.skill.capture.measure
 
 lock: setup
