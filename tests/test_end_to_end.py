@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,22 @@ def test_the_branch_is_one_commit_of_the_six_files(demo: tuple[Handled, Path], t
     git = ["-C", str(target)]
     assert run_git(*git, "rev-list", "--count", "main..port/silu_and_mul").decode().strip() == "1"
     assert run_git(*git, "status", "--porcelain") == b""
-    ours = (demo_script() / "port" / "kernel.rs").read_bytes()
-    assert run_git(*git, "show", f"port/silu_and_mul:{KERNEL}") == ours
+    kernel = run_git(*git, "show", f"port/silu_and_mul:{KERNEL}").decode()
+    assert "translated from the cuTile Python source by `tileport-skill draft`;" in kernel  # where the agent began
+    assert "let silu_a = gate * sigmoid;" in kernel  # what it made of it
+
+
+def test_the_agent_began_at_a_whole_draft_and_was_told_so(attempt: AttemptFolder) -> None:
+    draft = attempt.draft_run()
+    assert draft is not None
+    assert draft.refused == ()
+    assert draft.report is not None
+    assert [one.kernel for one in draft.report.kernels] == [
+        "_silu_and_mul_kernel_row_wise",
+        "_silu_and_mul_backward_kernel_row_wise",
+    ]
+    assert "A program has drafted the port already" in (attempt.path / "task" / "task.md").read_text()
+    assert "A program drafted a whole port first." in (attempt.path / "report.md").read_text()
 
 
 def test_what_was_hidden_is_recorded_and_the_shipped_port_was_among_it(attempt: AttemptFolder) -> None:
@@ -138,9 +153,9 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
 @pytest.mark.soak  # for every kernel an input is looked for on which the two part
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
     kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
-    spoil = f"sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' {kernel}"
+    spoil = f"sed -i 's/let result = silu_a \\* value/let result = silu_a + value/' {kernel}"
     script = changed_script(tmp_path, [{"reply": [bash(spoil)]}])
-    ended = port(order(target, script), Progress(), lambda: False)
+    ended = port(replace(order(target, script), draft=True), Progress(), lambda: False)
     assert isinstance(ended.outcome, NotPorted), ended.outcome
     assert "_silu_and_mul_kernel_row_wise" in ended.outcome.reasons[0]
 
@@ -230,7 +245,8 @@ def changed(target: Path, appended: dict[str, str]) -> str:
 
 
 def order(target: Path, script: Path) -> Order:
-    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script)
+    """Of a conversation that needs no draft to begin at."""
+    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script, draft=False)
 
 
 def bash(command: str) -> dict[str, object]:
@@ -246,11 +262,11 @@ def changed_script(folder: Path, more: list[dict[str, object]]) -> Path:
     """The demo's script with turns put in before its comparison, and without that."""
     shutil.copytree(demo_script(), folder, dirs_exist_ok=True)
     turns = yaml.safe_load((folder / "script.yaml").read_text())
-    return write_script(folder, [*turns[:5], *more, {"reply": [{"text": "done"}]}])
+    return write_script(folder, [*turns[:2], *more, {"reply": [{"text": "done"}]}])
 
 
 def start(target: Path, script: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target)]
+    command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target), "--no-draft"]
     return subprocess.Popen(
         [*command, "--script", str(script)], start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

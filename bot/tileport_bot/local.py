@@ -77,7 +77,7 @@ def _finished(ended: Ended) -> Finished:
         ir_rows=ir_rows(attempt),
         reruns=(Rerun("tile-ir", f"tileport-skill verify {attempt.request().operator} --repo ."),),
         usage=run.usage if run else None,
-        draft=attempt.draft_run(),
+        draft=attempt.draft_alone(),
     )
 
 

@@ -61,6 +61,7 @@ def port_command(
     engine: Annotated[
         Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
     ] = None,
+    draft: Annotated[bool, typer.Option(help="Have the agent begin at a program's draft.")] = True,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
     as_json: AsJson = False,
@@ -70,7 +71,7 @@ def port_command(
         hint = "--script / --live / --engine"
         raise typer.BadParameter("give one of --script FOLDER, --live and --engine none", param_hint=hint)
     writer: EngineName = engine or ("anthropic" if live else "scripted")
-    order = Order(operator=operator, repository=repo, engine=writer, script=script, base=base, keep=keep)
+    order = Order(operator=operator, repository=repo, engine=writer, script=script, base=base, keep=keep, draft=draft)
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
 
 

@@ -151,7 +151,7 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
     for folder in (status, task):
         folder.mkdir(exist_ok=True)
     attempt.sockets.mkdir(parents=True, exist_ok=True)
-    (task / "task.md").write_text(task_text(attempt.checkout()), encoding="utf-8")
+    (task / "task.md").write_text(task_text(attempt.checkout(), attempt.draft_run()), encoding="utf-8")
     for folder in (tree, status):
         give_to_container_user(folder)
     return ContainerSpec(

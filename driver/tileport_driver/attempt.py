@@ -99,12 +99,12 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
 def run(attempt: AttemptFolder, host: Host) -> None:
     """The agent, in its container, until it ends, fails or outlives its limit; or the drafting program alone."""
     host.progress.enter(Stage.RUNNING)
-    if attempt.request().engine == "none":
-        _draft(attempt, host)
-        return
     if start_over(host.client, attempt) or not _agent_tree(attempt).exists():
-        prepare(attempt, host)
-        host.progress.enter(Stage.RUNNING)
+        _prepare_again(attempt, host)
+    if attempt.request().engine == "none" or attempt.request().draft:
+        _draft(attempt, host)
+    if attempt.request().engine == "none":
+        return
     try:
         attempt.write("agent_run", run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt)))
     except ScriptMismatch as mismatch:
@@ -113,13 +113,28 @@ def run(attempt: AttemptFolder, host: Host) -> None:
 
 
 def _draft(attempt: AttemptFolder, host: Host) -> None:
-    if draft_run.left_unfinished(host.client, attempt) or not _agent_tree(attempt).exists():
-        prepare(attempt, host)
-        host.progress.enter(Stage.RUNNING)
+    """Into the agent's tree, once. An agent can do without: for it a program that breaks down is no end."""
+    if attempt.draft_run() is not None:
+        return
+    if draft_run.left_unfinished(host.client, attempt):
+        _prepare_again(attempt, host)
     # The judge's image: it holds neither agent nor broker.
     seat = _seat(host, host.acceptance_image)
-    attempt.write("draft_run", draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS))
+    try:
+        drafted = draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS)
+    except MachineryError as error:
+        if attempt.request().engine == "none":
+            raise
+        _prepare_again(attempt, host)
+        drafted = DraftRun(seconds=0.0, report=None, refused=(str(error),))
+    attempt.write("draft_run", drafted)
     draft_run.clean_up(host.client, attempt)
+
+
+def _prepare_again(attempt: AttemptFolder, host: Host) -> None:
+    draft_run.forget(attempt)
+    prepare(attempt, host)
+    host.progress.enter(Stage.RUNNING)
 
 
 def _seat(host: Host, image: str) -> AgentHost:
@@ -140,7 +155,7 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
 def check(attempt: AttemptFolder, host: Host) -> None:
     """The gates, from base tree and patch alone."""
     host.progress.enter(Stage.CHECKING)
-    patch, draft = attempt.patch(), attempt.draft_run()
+    patch, draft = attempt.patch(), attempt.draft_alone()
     if patch is None or (draft is not None and draft.refused):
         return
     seat = judge_on(host, gpu_gates(host.progress.say))
@@ -152,7 +167,7 @@ def publish(attempt: AttemptFolder, host: Host) -> None:
     host.progress.enter(Stage.PUBLISHING)
     if attempt.outcome() is not None:
         return
-    run_record, acceptance = attempt.agent_run() or attempt.draft_run(), attempt.acceptance()
+    run_record, acceptance = attempt.agent_run() or attempt.draft_alone(), attempt.acceptance()
     if run_record is None:
         raise MachineryError("the agent's run left no record; resume the attempt.")
     delivery = _deliver(attempt, run_record) if acceptance and not isinstance(acceptance, Rejected) else None
@@ -191,17 +206,22 @@ def _deliver(attempt: AttemptFolder, run_record: AgentRun | DraftRun) -> Deliver
     if patch is None:
         raise MachineryError("the attempt was judged without a patch; resume it.")
     trusted = open_trusted(attempt.trusted, attempt.work / "judge")
-    how = (
-        drafted_how(run_record)
-        if isinstance(run_record, DraftRun)
-        else f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
-    )
+    if isinstance(run_record, DraftRun):
+        how = drafted_how(run_record)
+    else:
+        written = f"Written by the {request.engine} engine in {run_record.turns} turns{_from_where(attempt)}"
+        how = f"{written}, judged from the patch alone."
     return deliver(trusted, Path(request.repository), record, patch.result_tree, attempt.id, how)
+
+
+def _from_where(attempt: AttemptFolder) -> str:
+    draft = attempt.draft_run()
+    return " from a program's draft" if draft is not None and not draft.refused else ""
 
 
 def _finished(attempt: AttemptFolder) -> bool:
     """Whether what lies in the tree is taken as a patch; of a draft also where it is not a whole port."""
-    draft = attempt.draft_run()
+    draft = attempt.draft_alone()
     if draft is not None:
         return draft.report is not None and bool(draft.report.files)
     run_record = attempt.agent_run()

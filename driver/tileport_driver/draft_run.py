@@ -1,11 +1,12 @@
-"""`--engine none`: the port is drafted by the skill's program, in a container with neither agent nor broker.
+"""The port, drafted by the skill's program in a container with neither agent nor broker.
 
-The same tree as an agent's, the same patch taken from it, the same gates. What cannot be drafted is data, each kernel
-with its reason and line; a program that breaks down is ours.
+An agent begins at it; with `--engine none` it is all there is, and the same patch is taken from the same tree and put
+through the same gates. What cannot be drafted is data, each kernel with its reason and line.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import docker
@@ -59,6 +60,12 @@ def container_name(attempt: AttemptFolder) -> str:
 def left_unfinished(client: docker.DockerClient, attempt: AttemptFolder) -> bool:
     """Whether a container that is gone may have left half a port in the tree."""
     return _folder(attempt).exists() and not exists(client, container_name(attempt))
+
+
+def forget(attempt: AttemptFolder) -> None:
+    """The tree is made anew, so its draft is to be too."""
+    (attempt.path / "draft_run.json").unlink(missing_ok=True)
+    shutil.rmtree(_folder(attempt), ignore_errors=True)
 
 
 def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:

@@ -21,12 +21,14 @@ class DraftView(NamedTuple):
     """Kernel, line of the reference or nothing, and reason."""
 
 
-def draft_view(run: DraftRun) -> DraftView:
+def draft_view(run: DraftRun, *, alone: bool = True) -> DraftView:
+    """`alone`: no agent went on from it."""
+    sentence = NO_MODEL if alone else "No draft." if run.refused else "A program drafted a whole port first."
     if run.report is None:
-        return DraftView(NO_MODEL, (), ())
+        return DraftView(sentence, (), ())
     kernels = tuple((one.kernel, one.entry, one.route) for one in run.report.kernels)
     refused = tuple((one.kernel, str(one.line or ""), one.reason) for one in run.report.refused)
-    return DraftView(NO_MODEL, kernels, refused)
+    return DraftView(sentence, kernels, refused)
 
 
 def drafted_how(run: DraftRun) -> str:

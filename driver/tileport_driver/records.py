@@ -30,6 +30,8 @@ class PortRequest:
     engine: EngineName
     script: str | None = None
     """Folder of the scripted conversation; only for the scripted engine."""
+    draft: bool = False
+    """Whether the agent begins at a program's draft of the port."""
     attempt: int = 1
     """1 or 2."""
     keep: bool = False
@@ -92,7 +94,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRun:
-    """What the drafting program came to where no model was in the loop."""
+    """What the drafting program came to: alone, or before the agent that goes on from there."""
 
     seconds: float
     report: DraftReport | None

@@ -82,7 +82,12 @@ class ReportInput:
     hidden: tuple[Hidden, ...] = ()
     agent_run: AgentRun | None = None
     draft_run: DraftRun | None = None
-    """Instead of an agent's run where no model was in the loop."""
+    """What the agent began at; without an agent's run, all there is."""
+
+    @property
+    def no_model(self) -> bool:
+        return self.draft_run is not None and self.agent_run is None
+
     turns: tuple[Turn, ...] = ()
     patch: Patch | None = None
     diff: str = ""
@@ -190,9 +195,9 @@ def _context(report: ReportInput) -> dict[str, object]:
     gates = report.acceptance.gates if report.acceptance else ()
     return {
         "report": report,
-        "headline": headline(report.outcome, report.operator, draft=report.draft_run is not None),
-        "draft": draft_view(report.draft_run) if report.draft_run else None,
-        "author": "program" if report.draft_run else "agent",
+        "headline": headline(report.outcome, report.operator, draft=report.no_model),
+        "draft": draft_view(report.draft_run, alone=report.no_model) if report.draft_run else None,
+        "author": "program" if report.no_model else "agent",
         "gates": [_gate_view(gate) for gate in gates],
         "missing": [gate for gate in gates if isinstance(gate, NotRun)],
         "files": split_diff(report.diff),

@@ -31,6 +31,8 @@ class Order:
     base: str = "HEAD"
     attempt: int = 1
     keep: bool = False
+    draft: bool = True
+    """Whether an agent begins at a draft; `engine` none is nothing but one."""
 
 
 def make_request(order: Order) -> PortRequest:
@@ -49,6 +51,7 @@ def make_request(order: Order) -> PortRequest:
         reference_hash=hashlib.sha256(reference).hexdigest(),
         engine=order.engine,
         script=str(order.script.resolve()) if order.script else None,
+        draft=order.draft,
         attempt=order.attempt,
         keep=order.keep,
     )

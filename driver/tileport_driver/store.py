@@ -74,6 +74,10 @@ class AttemptFolder:
         found: DraftRun | None = self._maybe("draft_run.json", DraftRun)
         return found
 
+    def draft_alone(self) -> DraftRun | None:
+        """The draft where no model was in the loop."""
+        return self.draft_run() if self.request().engine == "none" else None
+
     def patch(self) -> Patch | None:
         found: Patch | None = self._maybe("patch.json", Patch)
         return found
