@@ -1,6 +1,12 @@
 // Functions that kernels share, in the Rust of cuTile 0.2.0. `idioms.py` copies those that a kernel uses into it.
 // Their steps stand in the order of cuTile Python's own: where registers are short, that order shows in the cubin.
 
+/// A size or a stride, which is never negative: the launcher refuses arrays where one is.
+fn size_of(value: i32) -> i32 {
+    let value: i32 = unsafe { assume_bounds_lower::<i32, 0>(value) };
+    value
+}
+
 /// An integer in as many lanes as `like` has, widened to 64 bits.
 fn lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<i64, { [N] }> {
     let value: Tile<i32, { [] }> = scalar_to_tile(value);
@@ -67,6 +73,25 @@ unsafe fn read_masked<E: ElementType, const N: i32>(
     padding: E,
 ) -> Tile<E, { [N] }> {
     let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
+        pointers,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        Some(mask),
+        Some(padding),
+        None::<Token>,
+        Latency::<0>,
+    );
+    tile
+}
+
+/// Reads the elements at `pointers`; lanes outside `mask` read `padding`.
+unsafe fn read_masked_ranked<E: ElementType, const N: i32>(
+    pointers: PointerTile<*mut E, { [N] }>,
+    mask: Tile<bool, { [N] }>,
+    padding: E,
+) -> Tile<E, { [N] }> {
+    let padding: Tile<E, { [N] }> = broadcast_scalar(padding, const_shape![N]);
+    let (tile, _token): (Tile<E, { [N] }>, Token) = load_padded(
         pointers,
         ordering::Weak,
         None::<scope::TileBlock>,
@@ -361,6 +386,28 @@ pub fn constant_of<V: ElementType, E: ElementType, const S: [i32; N]>(
     value: V,
     shape: Shape<S>,
 ) -> Tile<E, S> {
+    unreachable!()
+}
+
+/// Reads through pointers with a padding for each. cuTile Rust 0.2.0 has none for tiles of several axes: this declares
+/// Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.load_ptr_tko", params = ["source"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn load_padded<
+    E: ElementType,
+    const S: [i32; N],
+    O: ordering::LoadMode,
+    Sc: scope::Mode,
+    const CYCLES: u32,
+>(
+    source: PointerTile<*mut E, S>,
+    memory_ordering: O,
+    memory_scope: Option<Sc>,
+    mask: Option<Tile<bool, S>>,
+    padding_value: Option<Tile<E, S>>,
+    token: Option<Token>,
+    latency: Latency<CYCLES>,
+) -> (Tile<E, S>, Token) {
     unreachable!()
 }
 

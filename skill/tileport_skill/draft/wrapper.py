@@ -58,12 +58,32 @@ def _launch(stream, grid, kernel, args):
     code = getattr(library, name)(
         *[make_tensor_desc(ffi, one) if isinstance(one, torch.Tensor) else one for one in crossing],
         *(*grid, 1, 1)[:3],
-        kernel.num_ctas or _AUTO,
-        kernel.occupancy or _AUTO,
+        {num_ctas} or _AUTO,
+        {occupancy} or _AUTO,
         torch.cuda.current_device() if device.index is None else device.index,
         stream.cuda_stream,
     )
     check_rc(code, name)
+'''
+BY_TARGET = '''\
+class _ByTarget:
+    """A hint that depends on the GPU: `_ByTarget(sm_100=8, default=2)`."""
+
+    def __init__(self, default=None, **values):
+        self.default = default
+        self.values = values
+
+
+def _on(hint, device):
+    if not isinstance(hint, _ByTarget):
+        return hint
+    major, minor = torch.cuda.get_device_capability(device)
+    return hint.values.get(f"sm_{major}{minor}", hint.default)
+'''
+TIMEOUT = '''\
+def _compiler_timeout(_seconds):
+    """cuTile Rust 0.2.0 cannot give up compiling: a slow configuration makes tuning longer, and is not left out."""
+    return nullcontext()
 '''
 TUNING = '''\
 _SEARCHES = count()
@@ -92,16 +112,23 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
 def print_wrapper(operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str]) -> str:
     """The whole file. `refused` says of kernels that are not drafted why."""
     launched = {piece.kernel for piece in host.pieces}
-    by_kernel = {function.kernel: function for function in functions if function.kernel in launched}
-    imports = {*host.imports, *IMPORTS, *(TUNING_IMPORTS if host.tunes else ())}
+    mine = [function for function in functions if function.kernel in launched]
+    by_kernel = {kernel: tuple(one for one in mine if one.kernel == kernel) for kernel in launched if kernel}
+    by_target, timed, tunes = (host.uses(name) for name in ("_ByTarget", "_compiler_timeout", "_exhaustive_search"))
+    imports = {*host.imports, *IMPORTS, *(TUNING_IMPORTS if tunes else ())}
+    imports |= {"from contextlib import nullcontext"} if timed else set()
     blocks = [
         _head(operator, host),
         "\n".join(_sorted(imports)),
-        '_CDEF = """\n' + "".join(f"{line}\n" for one in by_kernel.values() for line in _declared(one)) + '"""',
+        '_CDEF = """\n' + "".join(f"{line}\n" for one in mine for line in _declared(one)) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
-    text += LAUNCHING.format(operator=operator)
-    if host.tunes:
+    hints = {
+        hint: f"_on(kernel.{hint}, device)" if by_target else f"kernel.{hint}" for hint in ("num_ctas", "occupancy")
+    }
+    text += LAUNCHING.format(operator=operator, **hints)
+    text += "".join(f"\n\n{part}" for part, wanted in ((BY_TARGET, by_target), (TIMEOUT, timed)) if wanted)
+    if tunes:
         text += "\n\n" + TUNING.format(operator=operator)
     previous: Piece | None = None
     for piece in host.pieces:
@@ -147,21 +174,30 @@ def _declared(function: CFunction) -> Iterator[str]:
     yield "    int32_t device_id, uint64_t raw_stream);"
 
 
-def _piece(piece: Piece, functions: Mapping[str, CFunction], refused: Mapping[str, str]) -> str:
+def _piece(piece: Piece, functions: Mapping[str, tuple[CFunction, ...]], refused: Mapping[str, str]) -> str:
     if piece.kernel is None:
         return piece.text
-    function = functions.get(piece.kernel)
-    if function is None:
-        reason = refused.get(piece.kernel, "no test launches it, so nothing is known of its types")
-        said = f"cutile-rs: {piece.kernel} is not drafted: {reason}".replace("\\", "\\\\").replace('"', "'")
-        return (
-            f"{piece.text}@_kernel({piece.hints})\ndef {piece.kernel}(*_args):\n"
-            f'    raise NotImplementedError(\n        "{said}"\n    )'
-        )
-    parameters = _flat_or_listed(f"def {piece.kernel}(", function.python, "):", "")
-    crossing = [argument.python for argument in function.arguments]
-    returned = _flat_or_listed(f'    return "{function.symbol}", (', crossing, ")", "    ", len(crossing) == 1)
-    return f"{piece.text}@_kernel({piece.hints})\n{parameters}\n{returned}"
+    variants, reason = functions[piece.kernel], refused.get(piece.kernel)
+    head = f"{piece.text}@_kernel({piece.hints})\n"
+    if not variants:
+        reason = reason or "no test launches it, so nothing is known of its types"
+        return f"{head}def {piece.kernel}(*_args):\n{_raised(f'{piece.kernel} is not drafted: {reason}')}"
+    lines = [_flat_or_listed(f"def {piece.kernel}(", variants[0].python, "):", "")]
+    for one in variants:
+        lines += [f"    if {one.guard}:"] if one.guard else []
+        crossing = [argument.python for argument in one.arguments]
+        indent = "        " if one.guard else "    "
+        returned = f'{indent}return "{one.symbol}", ('
+        lines.append(_flat_or_listed(returned, crossing, ")", indent, len(crossing) == 1))
+    if all(one.guard for one in variants):
+        known = f": {reason}" if reason else ""
+        lines.append(_raised(f"{piece.kernel} is not drafted for these arguments{known}"))
+    return head + "\n".join(lines)
+
+
+def _raised(said: str) -> str:
+    text = f"cutile-rs: {said}".replace("\\", "\\\\").replace('"', "'")
+    return f'    raise NotImplementedError(\n        "{text}"\n    )'
 
 
 def _flat_or_listed(head: str, names: Sequence[str], end: str, indent: str, single: bool = False) -> str:

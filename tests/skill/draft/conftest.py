@@ -29,7 +29,7 @@ def array(name: str, dtype: str, ndim: int) -> Array:
     )
 
 
-def constant(name: str, value: int | bool) -> Constant:
+def constant(name: str, value: int | float | bool) -> Constant:
     return Constant(name=name, type=type(value).__name__, text=repr(value))
 
 
@@ -59,6 +59,15 @@ def specialisations() -> list[Specialisation]:
             specialisation("_product_kernel", two("a"), two("b"), two("c"), tile),
             specialisation("_running_kernel", one("x"), one("y"), tile),
             specialisation("_half_tile_kernel", one("x"), one("y"), tile),
+            specialisation("_thinned_kernel", one("x"), one("y"), constant("P", 0.25), constant("BLOCK", 128)),
+            specialisation(
+                "_below_kernel", two("x"), two("y"), Scalar(name="first", dtype="int32"), constant("CAUSAL", 1), tile
+            ),
+            specialisation("_box_kernel", array("x", dtype, 3), array("y", dtype, 3), tile),
+            specialisation("_square_kernel", two("x"), two("y"), tile),
+            specialisation("_either_rank_kernel", one("x"), one("y"), tile),
+            specialisation("_either_rank_kernel", two("x"), one("y"), tile),
+            specialisation("_same_size_kernel", one("x"), one("y"), tile, constant("OTHER", 32)),
         ]
     return found
 
