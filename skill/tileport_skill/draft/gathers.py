@@ -105,7 +105,7 @@ def _access(found: re.Match[str], masked: bool) -> Iterator[str]:
     value = ", value" if found["operation"] == "scatter" else ""
     if found["operation"] == "gather":
         padding = "minus_infinity_of" if found["padding"] else "zero_of"
-        call = f"read_masked(pointers, mask, {padding}(array))" if masked else "read(pointers)"
+        call = f"read_masked(pointers, mask, {padding}(array))" if masked else "read(pointers, zero_of(array))"
     elif found["after"]:
         call = "write_after(pointers, value, mask, after)" if masked else ""
     else:

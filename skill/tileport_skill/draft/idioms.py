@@ -81,9 +81,8 @@ def _text(name: str) -> str:
         return _hinted(*found.groups())
     if found := RANKED.fullmatch(name):
         base, rank = found[1], int(found[2])
-        source = (
-            _text("read_masked_ranked").replace("read_masked_ranked", base) if base == "read_masked" else _text(base)
-        )
+        padded = base in ("read_masked", "read")  # by a tile of several axes, or not at all
+        source = _text(f"{base}_ranked").replace(f"{base}_ranked", base) if padded else _text(base)
         return ranked(source, rank, (*BY_AXES, base))
     return access_text(name) or all_idioms()[name]
 

@@ -104,8 +104,9 @@ unsafe fn read_masked_ranked<E: ElementType, const N: i32>(
 }
 
 /// Reads the elements at `pointers`, all of which must be there.
-unsafe fn read<E: ElementType, const N: i32>(
+unsafe fn read_ranked<E: ElementType, const N: i32>(
     pointers: PointerTile<*mut E, { [N] }>,
+    _padding: E,
 ) -> Tile<E, { [N] }> {
     let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
         pointers,
@@ -113,6 +114,23 @@ unsafe fn read<E: ElementType, const N: i32>(
         None::<scope::TileBlock>,
         None,
         None::<E>,
+        None::<Token>,
+        Latency::<0>,
+    );
+    tile
+}
+
+/// Reads the elements at `pointers`, all of which must be there. cuTile Python names a `padding` all the same.
+unsafe fn read<E: ElementType, const N: i32>(
+    pointers: PointerTile<*mut E, { [N] }>,
+    padding: E,
+) -> Tile<E, { [N] }> {
+    let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
+        pointers,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        None,
+        Some(padding),
         None::<Token>,
         Latency::<0>,
     );
@@ -218,7 +236,7 @@ unsafe fn gather_unchecked<E: ElementType, const N: i32>(
     index: Tile<i32, { [N] }>,
 ) -> Tile<E, { [N] }> {
     let offset: Tile<i64, { [N] }> = exti(index);
-    unsafe { read(addresses(array, offset)) }
+    unsafe { read(addresses(array, offset), zero_of(array)) }
 }
 
 /// `ct.gather(array, (row, column), check_bounds=False)`: every index must be in the array.
@@ -230,7 +248,7 @@ unsafe fn gather_row_unchecked<E: ElementType, const N: i32>(
 ) -> Tile<E, { [N] }> {
     let offset = lanes(row, column) * lanes(row_stride, column);
     let column: Tile<i64, { [N] }> = exti(column);
-    unsafe { read(addresses(array, offset + column)) }
+    unsafe { read(addresses(array, offset + column), zero_of(array)) }
 }
 
 /// `ct.scatter(array, index, value)`: lanes outside the array are not written.

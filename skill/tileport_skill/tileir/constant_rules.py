@@ -38,6 +38,17 @@ def _converted(numbering: Numbering, key: Key) -> Key | None:
     return ("constant", canonical(str(float(value)), target), type_) if np.isfinite(float(value)) else None
 
 
+def _whole(numbering: Numbering, key: Key) -> Key | None:
+    """A whole number as a floating constant, where nothing has to be rounded."""
+    found = _constant_in(numbering, key) if key[0] == "itof" and attributes(key).get("signedness") == "signed" else None
+    if found is None or is_float(found[1]) or str(found[2].element) not in ("f16", "bf16", "f32", "f64"):
+        return None
+    text, element, type_ = found
+    exact = int(read_constant(text, element, ()))
+    value = float(STORAGE[str(type_.element)].type(exact))
+    return ("constant", canonical(str(value), str(type_.element)), type_) if value == exact else None
+
+
 def _bits(numbering: Numbering, key: Key) -> Key | None:
     """The bits of a whole number are a floating constant."""
     found = _constant_in(numbering, key) if key[0] == "bitcast" else None
@@ -85,6 +96,7 @@ def _of_one(numbering: Numbering, key: Key) -> Key | None:
 OF_CONSTANTS: tuple[Rule, ...] = (
     Rule("sum of one constant", _of_one),
     Rule("converted constant", _converted),
+    Rule("whole number", _whole),
     Rule("bits of a constant", _bits),
     Rule("x << c", _shift),
 )

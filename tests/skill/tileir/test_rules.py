@@ -115,6 +115,12 @@ CASES = {
         "%c = ftof %b  : tile<8xf16> -> tile<8xf32>\n%r = mulf %x, %c  : tile<8xf32>",
         constant("c", "1.33300781", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
     ),
+    "whole number": Case(
+        "f32",
+        "%a = constant <i32: 4096> : tile<8xi32>\n%c = itof %a signed  : tile<8xi32> -> tile<8xf32>\n"
+        "%r = mulf %x, %c  : tile<8xf32>",
+        constant("c", "4.096000e+03", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
+    ),
     "bits of a constant": Case(
         "f32",
         "%a = constant <i32: 1068149419> : tile<8xi32>\n%c = bitcast %a : tile<8xi32> -> tile<8xf32>\n"
