@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tileport_skill.capture.records import Array, Constant, Hints, Parameter, Scalar, Specialisation
-from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.operator import KernelDraft, translate
+from tileport_skill.draft.oracle.records import Answer
+from tileport_skill.draft.oracle.session import ask
 from tileport_skill.tilegym.operators import Operator, open_checkout
 
 ROOT = Path(__file__).parents[2] / "data" / "drafts"
@@ -73,6 +75,17 @@ def specialisations() -> list[Specialisation]:
 
 
 @pytest.fixture(scope="session")
-def draft() -> KernelDraft:
+def readings() -> tuple[Answer, tuple[Specialisation, ...]]:
     operator = Operator(name="drafted", aliases=("drafted",), reference=REFERENCE, kernels=(), tests=(), ported=False)
-    return draft_kernel(open_checkout(ROOT), operator, specialisations(), "sm_90")
+    return ask(open_checkout(ROOT), operator, specialisations(), "sm_90")
+
+
+@pytest.fixture(scope="session")
+def draft(readings: tuple[Answer, tuple[Specialisation, ...]]) -> KernelDraft:
+    return translate("drafted", *readings, declare=False)
+
+
+@pytest.fixture(scope="session")
+def declared(readings: tuple[Answer, tuple[Specialisation, ...]]) -> KernelDraft:
+    """The same kernels, where they may declare operations."""
+    return translate("drafted", *readings, declare=True)

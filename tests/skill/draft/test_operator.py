@@ -130,6 +130,17 @@ def test_cutile_rust_compiles_every_entry(draft: KernelDraft, tmp_path: Path) ->
     assert [str(answer.problem) for answer in answers if answer.problem] == []
 
 
+def test_elements_of_several_axes_are_gathered_where_operations_may_be_declared(
+    declared: KernelDraft, tmp_path: Path
+) -> None:
+    assert {one.kernel for one in declared.refused} == {"_running_kernel"}
+    assert "gather_at_lanes_lanes_2d(" in _entry(declared, "square_kernel")
+    kernel = tmp_path / "kernel.rs"
+    kernel.write_text(declared.text or "", encoding="utf-8")
+    (answer,) = Emitter(built_emitter()).emit(kernel, [_request("square_kernel", ("f16", "16"), ())])
+    assert answer.problem is None
+
+
 def _request(entry: str, generics: tuple[str, ...], arrays: tuple[tuple[int, str], ...]) -> Request:
     from tileport_skill.emit.launcher import TensorFacts
 
