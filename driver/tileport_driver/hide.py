@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from tileport_driver.hide_lines import library_lines, registration_lines, test_lines
+from tileport_driver.hide_lines import emptied, library_lines, registration_lines, test_lines
 from tileport_driver.hide_passages import SUFFIXES, Names, about_backend, comment_lines, passage_lines
 from tileport_driver.leaks.fingerprints import Fingerprints, digests, fingerprints, shared, without_comments, words_of
 from tileport_driver.records import Hidden
@@ -145,7 +145,12 @@ class _Plan:
     def _edit(self, path: str, drop: dict[int, str]) -> Edit:
         text = self._text(path) or ""
         lines = text.splitlines(keepends=True)
-        kept = "".join(line for number, line in enumerate(lines, 1) if number not in drop)
+        instead = emptied(text, set(drop), path) if path.endswith(".py") else {}
+        kept = "".join(
+            f"{instead[number]}\n" if number in instead else line
+            for number, line in enumerate(lines, 1)
+            if number not in drop or number in instead
+        )
         removed = tuple(_printable(lines[number - 1].rstrip("\r\n")) for number in sorted(drop))
         if path.endswith(".py"):
             _must_parse(kept, path)

@@ -46,3 +46,18 @@ def test_lines(text: str, name: str, path: str) -> set[int]:
             "hidden by program. Write them as `if is_backend_available(...)`, as TileGym's tests do."
         )
     return drop
+
+
+def emptied(text: str, drop: set[int], path: str) -> dict[int, str]:
+    """What stands for a line instead: `pass` where every statement of a block goes and its head stays."""
+    lines, instead = text.splitlines(), {}
+    for node in ast.walk(ast.parse(text, filename=path)):
+        for part in ("body", "orelse", "finalbody"):
+            block = getattr(node, part, None)
+            if not isinstance(block, list) or not block or isinstance(node, ast.Module):
+                continue
+            covered = {n for one in block for n in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
+            if covered <= drop and getattr(node, "lineno", 0) not in drop:
+                first = lines[min(covered) - 1]
+                instead[min(covered)] = first[: len(first) - len(first.lstrip())] + "pass"
+    return instead

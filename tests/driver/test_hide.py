@@ -103,6 +103,16 @@ def test_an_operator_without_a_port_loses_no_file(tmp_path: Path) -> None:
     assert {edit.hidden.what for edit in edits} == {"build product"}
 
 
+def test_the_only_port_of_a_repository_leaves_a_block_that_does_nothing(tmp_path: Path) -> None:
+    target = ported_target(tmp_path / "target")
+    text = (target / REGISTRATION).read_text()
+    guarded = text[: text.index("    from . import")]
+    (target / REGISTRATION).write_text(f"{guarded}    from . import silu_and_mul  # noqa: F401\n")
+    checkout = open_checkout(target)
+    apply_hiding(target, plan_hiding(checkout, find_operator(read_operators(checkout), "silu_and_mul")))
+    assert (target / REGISTRATION).read_text() == f"{guarded}    pass\n"
+
+
 def test_a_twin_named_is_hidden_too_and_in_the_judges_tree_as_well(tmp_path: Path) -> None:
     target = ported_target(tmp_path / "target")
     record, _ = prepare_fingerprinted(
