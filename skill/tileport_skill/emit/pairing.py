@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from tileport_skill.capture.records import (
     Capture,
     Constant,
@@ -207,7 +209,9 @@ def flattened(launch: Launch, specialisation: Specialisation) -> tuple[PortParam
             found += [PortParameter(type="i32", value=str(n)) for n in (*argument.shape, *argument.strides)]
         elif isinstance(argument, ValueArgument):
             dtype = {"float": "f32", "int": "i32", "bool": "i1"}.get(argument.type, argument.type)
-            found.append(PortParameter(type=dtype, value=argument.text))
+            # Python's own number has more digits than the 32 bits that either kernel receives.
+            text = str(float(np.float32(argument.text))) if dtype == "f32" else argument.text
+            found.append(PortParameter(type=dtype, value=text))
         else:
             found.append(PortParameter(type="list", value="?"))
     return tuple(found)
