@@ -21,6 +21,19 @@ def install() -> None:
     tune = importlib.import_module("cuda.tile.tune")
     for module in (tune, importlib.import_module("cuda.tile.tune._tune")):
         module.exhaustive_search = search  # type: ignore[attr-defined]
+    _keep_kernels(importlib.import_module("cuda.tile._execution"))
+
+
+def _keep_kernels(execution: Any) -> None:
+    """A kernel with hints of its own, made for one call, ends the process if it is unloaded in a graph's capture."""
+    replace = execution.kernel.replace_hints
+    kept = []
+
+    def replace_hints(kernel: Any, **hints: Any) -> Any:
+        kept.append(replace(kernel, **hints))
+        return kept[-1]
+
+    execution.kernel.replace_hints = replace_hints
 
 
 def search(

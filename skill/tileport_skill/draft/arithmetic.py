@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
-from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, whole
 from tileport_skill.draft.derived import origin_of, pending
 from tileport_skill.draft.rust import Binary, Expr, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
@@ -49,6 +49,7 @@ def binary(body: Body, node: ast.BinOp, left: Value, right: Value) -> Value:
     operator = OPERATORS.get(type(node.op))
     if operator is None:
         raise Untranslatable(f"the operator of `{ast.unparse(node)[:60]}`")
+    left, right = whole(body, left), whole(body, right)
     if isinstance(left, Number) and isinstance(right, Number):
         return _numbers(body, operator, left, right, _element(body, node))
     where = body.where(node)
@@ -126,6 +127,7 @@ def compare(body: Body, operator: ast.cmpop, left: Value, right: Value) -> Value
     known = COMPARISONS.get(type(operator))
     if known is None:
         raise Untranslatable(f"the comparison {type(operator).__name__}")
+    left, right = whole(body, left), whole(body, right)
     if isinstance(left, Number) and isinstance(right, Number):
         return compare_numbers(body, known[0], left, right)
     dims = broadcast_dims(dims_of(left), dims_of(right))

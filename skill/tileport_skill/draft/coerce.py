@@ -84,6 +84,15 @@ def as_scalar(body: Body, value: Value, dtype: str) -> Number:
     raise Untranslatable(f"a {type(value).__name__.lower()} where a number is needed")
 
 
+def whole(body: Body, value: Value) -> Value:
+    """A tile of one whole number as that number: what indices and bounds are computed with."""
+    return (
+        as_scalar(body, value, "i32")
+        if isinstance(value, Tile) and not value.dims and value.element == "i32"
+        else value
+    )
+
+
 def _scalar_literal(value: float, dtype: str) -> Word:
     if dtype.startswith("f"):
         return word(f"{value!r}{dtype}")

@@ -396,6 +396,16 @@ pub fn exp_approx<E: ElementType, const S: [i32; N], R: rounding::Mode>(
     unreachable!()
 }
 
+/// `tanh` with the rounding given. cuTile Rust 0.2.0 has no word for it: this declares Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.tanh", params = ["x"], static_params = ["rounding={Approx: rounding_mode=#cuda_tile.rounding<approx>}"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn tanh_approx<E: ElementType, const S: [i32; N], R: rounding::Mode>(
+    x: Tile<E, S>,
+    rounding: R,
+) -> Tile<E, S> {
+    unreachable!()
+}
+
 /// A constant of one element type from a literal of another, rounded once. cuTile Rust 0.2.0 spells no constants of a
 /// generic type but zero, and `bf16`'s wrongly: this declares Tile IR's operation.
 #[cuda_tile::op(name = "cuda_tile.constant", params = [], attribute_params = ["value:dense"])]

@@ -7,8 +7,17 @@ from dataclasses import replace
 import pytest
 from tests.skill.emit.test_mapping import LAUNCH, SPECIALISATION
 
-from tileport_skill.capture.records import Bytecode, Capture, PortLaunch, PortParameter, PortRecording, Test
-from tileport_skill.emit.pairing import Pair, paired
+from tileport_skill.capture.records import (
+    Bytecode,
+    Capture,
+    PortLaunch,
+    PortParameter,
+    PortRecording,
+    Scalar,
+    Test,
+    ValueArgument,
+)
+from tileport_skill.emit.pairing import Pair, flattened, paired
 
 PARAMETERS = (
     PortParameter(type="ptr", value="storage 5 + 8"),
@@ -144,3 +153,10 @@ def test_a_benchmark_of_the_reference_needs_no_counterpart() -> None:
     assert pairs(test="tests/benchmark/bench_scale.py::bench_scale[1024]") == ()
     (pair,) = pairs(test="tests/ops/test_scale.py::test_op[cutile]")
     assert "no such case for the port" in pair.reason
+
+
+def test_a_number_with_a_fraction_is_compared_as_the_32_bits_that_both_kernels_receive() -> None:
+    launch = replace(LAUNCH, arguments=(ValueArgument(type="float", text="0.04"),))
+    specialisation = replace(SPECIALISATION, parameters=(Scalar(name="scale", dtype="float32"),))
+    (found,) = flattened(launch, specialisation)
+    assert found == PortParameter(type="f32", value="0.03999999910593033")

@@ -6,9 +6,10 @@ import ast
 
 from tileport_skill.draft.arithmetic import FLOATS, compare, is_generic, negative, on_tiles
 from tileport_skill.draft.calls.site import Handler, Site, handles
-from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, whole
 from tileport_skill.draft.derived import origin_of
 from tileport_skill.draft.expressions import number
+from tileport_skill.draft.idioms import is_idiom
 from tileport_skill.draft.rust import Binary, Call, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
 
@@ -85,7 +86,7 @@ def left_shift(site: Site) -> Value:
 
 def _extreme(tile_function: str, scalar_function: str) -> Handler:
     def handler(site: Site) -> Value:
-        left, right, element = site.value("x"), site.value("y"), site.element
+        left, right, element = whole(site.body, site.value("x")), whole(site.body, site.value("y")), site.element
         if isinstance(left, Number) and isinstance(right, Number):
             a, b = as_scalar(site.body, left, element), as_scalar(site.body, right, element)
             fixed = left.fixed and right.fixed
@@ -113,7 +114,7 @@ handles("builtins.min", "x", "y")(_extreme("min", "min"))
 
 @handles("cdiv", "x", "y")
 def cdiv(site: Site) -> Value:
-    left, right = site.value("x"), site.value("y")
+    left, right = whole(site.body, site.value("x")), whole(site.body, site.value("y"))
     if not (isinstance(left, Number) and isinstance(right, Number)):
         raise Untranslatable("`ct.cdiv` of tiles")
     a, b = as_scalar(site.body, left, "i32"), as_scalar(site.body, right, "i32")
@@ -139,7 +140,10 @@ def _unary(function: str, *modes: str) -> Handler:
 
 
 def _declared(site: Site, function: str, rounding: str, tile: Tile) -> Tile:
-    name = site.body.idiom(f"{function}_{rounding.lower()}")
+    name = f"{function}_{rounding.lower()}"
+    if not is_idiom(name):
+        raise Untranslatable(f"`ct.{function}` with {rounding.lower()} rounding")
+    site.body.idiom(name)
     if not site.body.shared.declare:
         raise Untranslatable(
             f"`ct.{function}` with {rounding.lower()} rounding, which cuTile Rust 0.2.0 cannot say; "

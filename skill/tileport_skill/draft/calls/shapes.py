@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileport_skill.draft.calls.site import Site, handles
-from tileport_skill.draft.coerce import spread
+from tileport_skill.draft.coerce import as_scalar, as_tile, spread
 from tileport_skill.draft.expressions import dims_from, reshaped
 from tileport_skill.draft.rust import Call, call, word
 from tileport_skill.draft.values import Dims, Items, Number, Tile, Untranslatable, Value
@@ -57,6 +57,23 @@ def _permuted(tile: Tile, order: tuple[int, ...]) -> Tile:
     dims: Dims = tuple(tile.dims[axis] for axis in order)
     array = Call("const_array!", tuple(map(word, order)), "[]")
     return Tile(expr=call("permute", tile.expr, array), element=tile.element, dims=dims, typed=False)
+
+
+@handles("item", "x")
+def item(site: Site) -> Value:
+    """The only element of a tile, as a number."""
+    return as_scalar(site.body, reshaped(site.body, site.tile("x"), ()), site.element)
+
+
+@handles("extract", "x", "index", "shape")
+def extract(site: Site) -> Value:
+    tile, index = site.tile("x"), site.value("index")
+    items = index.items if isinstance(index, Items) else (index,)
+    dims = dims_from(site.body, site.value("shape"))
+    parts = [site.body.named(as_tile(site.body, one, "i32", ()), "part").expr for one in items]
+    return Tile(
+        expr=call("extract", tile.expr, Call("", tuple(parts), "[]")), element=tile.element, dims=dims, typed=False
+    )
 
 
 @handles("cat", "tiles", "axis")
