@@ -96,6 +96,7 @@ def main() -> int:
     parser.add_argument("--arch", action="append", help="sm_90 and sm_100 if not given")
     parser.add_argument("--seconds", type=float, default=3.0, help="for the interpreter, for one pair")
     parser.add_argument("--assembling", type=float, default=60.0, help="for tileiras, for one kernel; 0 leaves it out")
+    parser.add_argument("--quick", action="store_true", help="assemble only what graphs cannot show equal")
     parser.add_argument("--report", type=Path)
     parser.add_argument("operators", nargs="*")
     options = parser.parse_args()
@@ -103,7 +104,7 @@ def main() -> int:
     chosen = [
         o for o in read_operators(checkout) if o.ported and (not options.operators or o.name in options.operators)
     ]
-    budget = replace(BUDGET, seconds=options.seconds, assembling=options.assembling or 1e-3)
+    budget = replace(BUDGET, seconds=options.seconds, assembling=options.assembling or 1e-3, graphs_first=options.quick)
     document: dict[str, Any] = {
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "command": "python tests/soak/verify_ports.py --repo TILEGYM --library SO --report FILE",
