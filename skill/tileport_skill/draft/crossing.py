@@ -76,7 +76,7 @@ class CFunction:
     """All generics in the entry's order: `E`, `EMma`, `TILE`."""
     dtypes: tuple[tuple[str, ...], ...]
     """What `types` are in the captured specialisations, each combination once, in a fixed order."""
-    guard: str
+    guard: str = ""
     """The Python condition that tells its launches from the kernel's others; empty if it takes them all."""
 
     @property

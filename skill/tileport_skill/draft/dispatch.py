@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +35,7 @@ from tileport_skill.draft.crossing import (
     ScalarArgument,
     generic_from,
 )
+from tileport_skill.emit.derived import NotComputed, Value, computed
 from tileport_skill.emit.launcher import DTYPES
 from tileport_skill.emit.mapping import TENSOR_CORES
 from tileport_skill.emit.pairing import Pair, neutral, paired
@@ -240,13 +241,20 @@ def _disagreement(pair: Pair, specialisation: Specialisation, read: Sequence[Res
     return None
 
 
+def _constants(specialisation: Specialisation) -> dict[str, Value]:
+    kinds: dict[str, Callable[[str], Value]] = {"bool": "True".__eq__, "int": int, "float": float}
+    found = (one for one in specialisation.parameters if isinstance(one, Constant) and one.type in kinds)
+    return {one.name: kinds[one.type](one.text) for one in found}
+
+
 def _expected(generic: str, function: CFunction, launch: Launch, specialisation: Specialisation) -> str:
     """A generic's value as the captured launch itself says it: from its constants, and its arrays' element types."""
     source = generic_from(generic, function)
     if isinstance(source, FixedArgument):
-        constant = next(p for p in specialisation.parameters if p.name == source.python)
-        assert isinstance(constant, Constant)
-        value = constant.text == "True" if constant.type == "bool" else float(constant.text)
+        try:
+            value = computed(source.python, _constants(specialisation))
+        except NotComputed as error:
+            return f"unknown ({error})"
         return _spelled(source.type, int(value) if source.type == "i32" else value)
     array = next(one for one in function.arrays if one.element == source)
     place = [parameter.name for parameter in specialisation.parameters].index(array.python)
