@@ -27,6 +27,7 @@ fuzz: setup
 
 bench: setup
 	@.venv/bin/python -m tests.bench
+	@.venv/bin/python -m tests.bench_attempts
 	@.venv/bin/python -m tests.bench_tileir
 	@.venv/bin/python -m tests.skill.capture.measure
 

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-packages="git gcc g++ libc6-dev libclang-dev make python3 python3-venv util-linux docker.io iptables debootstrap"
+packages="git gcc g++ libc6-dev libclang-dev make python3 python3-venv util-linux docker.io iptables debootstrap postgresql"
 missing=""
 if command -v dpkg-query >/dev/null; then
     for package in $packages; do

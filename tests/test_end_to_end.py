@@ -42,6 +42,12 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             yield
 
 
+@pytest.fixture
+def own_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts of one test alone: these spend some, and two are all there are."""
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path / "state"))
+
+
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_target(tmp_path_factory.mktemp("target") / "tilegym")
@@ -122,6 +128,7 @@ def test_the_transcript_names_every_tool_call_and_no_token(attempt: AttemptFolde
     assert (attempt.path / "broker.token").read_text() not in text
 
 
+@pytest.mark.usefixtures("own_attempts")
 def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target: Path, tmp_path: Path) -> None:
     script = changed_script(tmp_path, [{"reply": [bash("mkdir -p .github && echo x > .github/evil.yml")]}])
     before = run_git("-C", str(target), "for-each-ref")
@@ -135,6 +142,7 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
     assert run_git("-C", str(target), "for-each-ref") == before
 
 
+@pytest.mark.usefixtures("own_attempts")
 @pytest.mark.soak  # for every kernel an input is looked for on which the two part
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
     kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
@@ -156,6 +164,7 @@ def test_a_script_that_no_longer_fits_is_refused_where_it_diverged(target: Path,
     assert "good day" in (ended.attempt.path / "report.md").read_text()
 
 
+@pytest.mark.usefixtures("own_attempts")
 def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_container(
     target: Path, tmp_path: Path
 ) -> None:
@@ -174,6 +183,7 @@ def test_a_driver_killed_while_its_agent_works_is_resumed_without_a_second_conta
     assert attempt.transcript.read_text().count('"kind": "exchange"') == 3
 
 
+@pytest.mark.usefixtures("own_attempts")
 def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp_path: Path) -> None:
     turns = [
         {"reply": [bash("echo first")]},

@@ -46,7 +46,6 @@ class LocalDriver:
             repository=repository,
             engine=engine,
             script=self.script,
-            attempt=attempt,
             keep=self.keep,
         )
 

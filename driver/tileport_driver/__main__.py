@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import sys
 from collections.abc import Callable
@@ -11,18 +12,25 @@ from typing import Annotated
 
 import typer
 
+from tileport_driver import jobs, ledger
+from tileport_driver.batch import Pace, last_batch, run_batch, start_batch
+from tileport_driver.batch_show import show_batch, watch_batch
 from tileport_driver.container import Stopped
+from tileport_driver.host.paths import state_dir
 from tileport_driver.progress import Progress
 from tileport_driver.records import EngineName
-from tileport_driver.requests import Order, repository_root_of
+from tileport_driver.requests import Order, make_request, repository_root_of
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
 from tileport_driver.terminal import (
     exit_code,
     show_end,
     show_gates,
+    show_hidden,
+    show_jobs,
     show_needs,
     show_operators,
+    show_swept,
     stderr,
     stdout,
     stop_on_interrupt,
@@ -123,6 +131,148 @@ def judge_command(
         show_gates(acceptance.gates, folder.request().operator, stdout())
         stdout().print(f"{acceptance.verdict}; evidence: {folder.path}", soft_wrap=True)
     raise typer.Exit({"accepted": 0, "rejected": 10, "inconclusive": 11}[acceptance.verdict])
+
+
+@app.command("grant")
+def grant_command(
+    operator: Annotated[str, typer.Argument(help="The operator whose attempts are spent.")],
+    why: Annotated[str, typer.Option(help="Why another attempt is worth it; kept on the record.")],
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit whose reference is meant.")] = "HEAD",
+    live: Annotated[bool, typer.Option(help="Of the attempts with the real API, not with a script.")] = False,
+) -> None:
+    """Grant one attempt more at an operator whose attempts are spent, on the record."""
+    engine: EngineName = "anthropic" if live else "scripted"
+    request = make_request(Order(operator=operator, repository=repo, engine=engine, base=base))
+    account = ledger.grant(request, getpass.getuser(), why)
+    print(f"{request.operator}: {account.spent} of {account.allowed} attempts are spent.")
+
+
+@app.command("hide")
+def hide_command(
+    operator: Annotated[str, typer.Argument(help="An operator, in any spelling.")],
+    out: Annotated[Path, typer.Option("--out", help="A new or empty folder; the agent's tree is made in it.")],
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit to hide the port in.")] = "HEAD",
+    also: Annotated[list[str] | None, typer.Option(help="Hide the port of this operator too; repeatable.")] = None,
+    twins: Annotated[bool, typer.Option(help="Hide every port that is a near twin of this one.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an agent would not be given, and why: exit 0 nothing of the port is left, 10 traces are."""
+    from tileport_driver.hide_show import hide
+
+    made = hide(operator, repo, base, out, tuple(also or ()), twins)
+    if as_json:
+        print(json.dumps({**asdict(made), "tree": str(made.tree)}, indent=2))
+    else:
+        show_hidden(made, stdout())
+    raise typer.Exit(10 if made.leaks.leaks else 0)
+
+
+@app.command("sweep")
+def sweep_command(
+    adopt: Annotated[bool, typer.Option(help="Go on with attempts whose driver is gone.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what earlier runs left and nobody will come back for; go on with what they left alive."""
+    from tileport_driver.host.engine import docker_engine
+    from tileport_driver.sweep import sweep
+
+    with docker_engine() as client:
+        swept = sweep(client)
+    if as_json:
+        print(json.dumps(asdict(swept), indent=2))
+    else:
+        show_swept(swept, stdout())
+    if adopt:
+        with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+            for name in swept.left:
+                folder = find_attempt(name)
+                ended = watch(lambda progress, folder=folder: go_on(folder, progress, stop), stderr())  # type: ignore[misc]
+                stderr().print(f"{name}: {ended.outcome.kind}")
+
+
+@app.command("batch")
+def batch_command(
+    operators: Annotated[list[str] | None, typer.Argument(help="Operators, in any spelling; or --all.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")] = False,
+    repo: Repo = Path(),
+    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
+    script: Annotated[
+        Path | None, typer.Option(help="Scripted: a folder with a folder for each operator, or one script for all.")
+    ] = None,
+    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many operators in this run.")] = None,
+    pause: Annotated[float, typer.Option(min=0, help="At least so many seconds between two beginnings.")] = 0.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last batch.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Port many operators, dependencies first: exit 0 all ended, 13 our machinery stopped it, 130 stopped."""
+    if resume == bool(operators or everything) or (operators and everything):
+        raise typer.BadParameter("give operators, or --all, or --resume", param_hint="OPERATORS / --all / --resume")
+    if (engine == "scripted") != (script is not None) and not resume:
+        raise typer.BadParameter("--engine scripted and --script FOLDER go together", param_hint="--script")
+    batch = last_batch() if resume else start_batch(_root(repo), operators, engine, script, base)
+    console = stderr()
+    with stop_on_interrupt(lambda text: console.print(text)) as stop:
+        console.print(
+            f"Batch {batch.id}: {len(batch.rows)} operators. To stop it: touch {batch.stop_file}", soft_wrap=True
+        )
+        ended = watch_batch(
+            lambda show: run_batch(
+                batch, lambda order, progress: port(order, progress, stop), Pace(limit=limit, seconds=pause), stop, show
+            ),
+            console,
+        )
+    if as_json:
+        print(json.dumps(asdict(ended), indent=2))
+    else:
+        show_batch(ended, stdout())
+    raise typer.Exit({"done": 0, "limit": 0, "machinery": 13}.get(ended.ended or "", _INTERRUPTED))
+
+
+@app.command("queue")
+def queue_command(
+    operators: Annotated[list[str] | None, typer.Argument(help="Operators to enter; none: only show.")] = None,
+    repo: Repo = Path(),
+    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
+    script: Annotated[Path | None, typer.Option(help="For the scripted engine.")] = None,
+    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
+    as_json: AsJson = False,
+) -> None:
+    """Enter operators into the queue that `tileport worker` serves, and show what is in it."""
+    for name in operators or []:
+        jobs.submit(make_request(Order(operator=name, repository=repo, engine=engine, script=script, base=base)))
+    if as_json:
+        print(json.dumps([asdict(job) for job in jobs.all_jobs()], indent=2))
+    else:
+        show_jobs(jobs.all_jobs(), stdout())
+
+
+@app.command("worker")
+def worker_command(
+    queue: Annotated[jobs.QueueName, typer.Option(help="`agents` makes ports, `gpu` judges what waits for a GPU.")],
+    drain: Annotated[bool, typer.Option("--drain", help="End once nothing is left to do.")] = False,
+    lease: Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker's job is another's.")] = 60.0,
+) -> None:
+    """Serve a queue, one job at a time; start as many as the machines bear."""
+    from tileport_driver.worker import work
+
+    with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+        count = work(queue, stop, drain, lease)
+    print(f"{count} jobs ended here.")
+
+
+@app.command("dashboard")
+def dashboard_command(
+    out: Annotated[Path | None, typer.Option(help="The page; else dashboard.html beside the attempts.")] = None,
+) -> None:
+    """Write one static page: operators by gates, attempts, costs, durations."""
+    from tileport_driver.dashboard import write_dashboard
+
+    page = out or state_dir() / "dashboard.html"
+    count = write_dashboard(page)
+    print(f"{count} attempts: {page}")
 
 
 @app.command()

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from tileport_driver.container import (
     ContainerSpec,
     Finished,
     Limits,
+    Overdrawn,
     Stopped,
     container_user,
     exists,
@@ -33,11 +35,12 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.failures import Transient
 from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.progress import Progress
 from tileport_driver.records import AgentRun, PortRequest
-from tileport_driver.store import AttemptFolder
-from tileport_driver.task import task_text
+from tileport_driver.store import AttemptFolder, attempt_of
+from tileport_driver.task import PREVIOUS_PATCH, task_text
 from tileport_skill.agent.report import REPORT_FILE, AgentReport
 from tileport_skill.agent.status import read_status
 from tileport_skill.agent.wire import TOKEN_VARIABLE
@@ -51,6 +54,8 @@ _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
 _MODEL_STAYED_AWAY = 3
 """Exit status of the agent's process, see `tileport_skill.agent`."""
+_MOST_DISK = 8 * 2**30
+_MEASURE_EVERY = 10.0
 _BUDGET = Budget(tokens=6_000_000)
 
 
@@ -80,7 +85,7 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     broker = Broker(
         socket_dir=attempt.sockets,
         model=model,
-        token=_token(attempt),
+        token=broker_token(attempt),
         budget=_BUDGET,
         transcript=attempt.transcript,
         uid=container_user(),
@@ -88,9 +93,16 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     with broker:
         container = start_or_adopt(host.client, spec)
         try:
-            finished = wait(container, spec.limits, tick=lambda: _watch(host.progress, broker), stop=host.stop)
-        except Stopped:
-            remove(host.client, spec.name)
+            finished = wait(
+                container,
+                spec.limits,
+                tick=lambda: _watch(host.progress, broker),
+                stop=host.stop,
+                beat=_Signs(_status_dir(attempt), (tree, _status_dir(attempt))),
+            )
+        except (Stopped, Transient):
+            with contextlib.suppress(Transient):  # an engine that does not answer keeps it, and the next try adopts it
+                remove(host.client, spec.name)
             raise
         divergence, failure = broker.divergence(), broker.failure()
         turns, usage = broker.turns(), broker.usage()
@@ -98,7 +110,7 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     if divergence:
         raise ScriptMismatch(f"The script no longer fits the conversation. {divergence}")
     if failure:
-        raise MachineryError(failure)
+        raise Transient(failure)
     try:
         status, summary = _end(finished, _status_dir(attempt))
     except MachineryError:
@@ -114,6 +126,33 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     )
 
 
+class _Signs:
+    """The agent's beat; every so often what it has written is measured too, as no quota holds on a bind mount."""
+
+    def __init__(self, status: Path, folders: tuple[Path, ...]) -> None:
+        self._status, self._folders = status, folders
+        self._measured = time.monotonic()
+
+    def __call__(self) -> object:
+        if time.monotonic() - self._measured > _MEASURE_EVERY:
+            used = sum(disk_usage(folder) for folder in self._folders)
+            if used > _MOST_DISK:
+                raise Overdrawn(f"it wrote {used / 2**30:.1f} GiB; the limit is {_MOST_DISK / 2**30:.0f}")
+            self._measured = time.monotonic()
+        status = read_status(self._status)
+        return status.beat if status is not None else None
+
+
+def disk_usage(folder: Path) -> int:
+    """Bytes that files below `folder` take, links not followed; what vanishes meanwhile counts nothing."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(root, name)).st_blocks * 512  # noqa: PTH118 - a build has thousands
+    return total
+
+
 def container_name(attempt: AttemptFolder) -> str:
     """The natural key under which the container is found again."""
     return f"tileport-{attempt.id}-agent"
@@ -126,6 +165,18 @@ def start_over(client: docker.DockerClient, attempt: AttemptFolder) -> bool:
     number = len(list(attempt.path.glob("transcript.stopped-*.jsonl"))) + 1
     attempt.transcript.rename(attempt.path / f"transcript.stopped-{number}.jsonl")
     return True
+
+
+def write_task(attempt: AttemptFolder) -> None:
+    """What the agent is told, where its container will find it; a second attempt finds the first one's patch too."""
+    request = attempt.request()
+    attempt.task.mkdir(exist_ok=True)
+    before = attempt_of(request.previous) if request.previous else None
+    patch = before.diff if before is not None and before.diff.is_file() else None
+    if patch is not None:
+        shutil.copyfile(patch, attempt.task / PREVIOUS_PATCH)
+    text = task_text(attempt.checkout(), request.diagnosis, patch is not None)
+    (attempt.task / "task.md").write_text(text, encoding="utf-8")
 
 
 def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:
@@ -146,12 +197,9 @@ def _model(request: PortRequest) -> tuple[Model, str]:
 
 
 def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> ContainerSpec:
-    """Writes the task beside the status, and gives both to the container's user."""
-    status, task = _status_dir(attempt), attempt.path / "task"
-    for folder in (status, task):
-        folder.mkdir(exist_ok=True)
+    status = _status_dir(attempt)
+    status.mkdir(exist_ok=True)
     attempt.sockets.mkdir(parents=True, exist_ok=True)
-    (task / "task.md").write_text(task_text(attempt.checkout()), encoding="utf-8")
     for folder in (tree, status):
         give_to_container_user(folder)
     return ContainerSpec(
@@ -163,13 +211,13 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
             *("--model", model, "--seconds", str(_INSIDE_SECONDS)),
         ),
         writable={tree: "/work", status: "/status"},
-        readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", task: "/task"},
-        environment={TOKEN_VARIABLE: _token(attempt)},
+        readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", attempt.task: "/task"},
+        environment={TOKEN_VARIABLE: broker_token(attempt)},
         limits=_LIMITS,
     )
 
 
-def _token(attempt: AttemptFolder) -> str:
+def broker_token(attempt: AttemptFolder) -> str:
     """The attempt's own; kept, so that a restarted driver knows the agent it finds."""
     path = attempt.path / "broker.token"
     if not path.exists():
@@ -198,6 +246,8 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
     """
     status = read_status(folder)
     words = _last_words(folder)
+    if finished.overdrawn is not None:
+        return "failed", finished.overdrawn
     if finished.exit_code is None:
         return "timed out", f"it outlived its limit of {_LIMITS.seconds / 60:.0f} minutes"
     if finished.out_of_memory:
@@ -205,9 +255,9 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
     if finished.exit_code == 0:
         return "finished", words
     if finished.exit_code == _MODEL_STAYED_AWAY:
-        raise MachineryError(f"the model could not be reached: {words or finished.last_lines(3)}")
+        raise Transient(f"the model could not be reached: {words or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
-        raise MachineryError(
+        raise Transient(
             f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "
             f"Its last lines:\n{finished.last_lines(8)}"
         )

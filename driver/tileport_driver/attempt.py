@@ -6,6 +6,7 @@ How far an attempt has come is kept by `durable.py`; what a stage found is kept 
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,16 @@ import docker
 
 from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import GpuGates, Judge, judge
-from tileport_driver.agent_run import AgentHost, ScriptMismatch, clean_up, run_agent, start_over
+from tileport_driver.agent_run import (
+    KEY_VARIABLE,
+    AgentHost,
+    ScriptMismatch,
+    broker_token,
+    clean_up,
+    run_agent,
+    start_over,
+    write_task,
+)
 from tileport_driver.deliver import deliver
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
@@ -26,12 +36,16 @@ from tileport_driver.host.images import ensure_base, ensure_role
 from tileport_driver.host.paths import containers_dir
 from tileport_driver.host.toolchain import Toolchain, ensure_toolchain
 from tileport_driver.host.versions import read_versions
+from tileport_driver.leaks.fingerprints import Fingerprints
+from tileport_driver.leaks.image import image_layers
+from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.outcome import decide
-from tileport_driver.patch import capture
+from tileport_driver.patch import capture, mask_secrets
 from tileport_driver.progress import Progress, Stage
 from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
+from tileport_driver.sweep import sweep
 from tileport_skill.errors import MachineryError
 
 ARCHS = ("sm_90", "sm_100")
@@ -44,6 +58,7 @@ class Host:
     """What this machine offers an attempt, opened once per process."""
 
     client: docker.DockerClient
+    base_image: str
     agent_image: str
     acceptance_image: str
     toolchain: Toolchain
@@ -56,10 +71,12 @@ def open_host(progress: Progress, stop: Callable[[], bool]) -> Iterator[Host]:
     """Docker, images and toolchain, made if they are missing. Raises `MachineryError` saying what is needed."""
     versions = read_versions(containers_dir())
     with docker_engine() as client:
+        sweep(client)
         base = ensure_base(client, versions, progress.say)
         toolchain = ensure_toolchain(client, base, versions, progress.say)
         yield Host(
             client=client,
+            base_image=base,
             agent_image=ensure_role(client, base, "agent", progress.say),
             acceptance_image=ensure_role(client, base, "acceptance", progress.say),
             toolchain=toolchain,
@@ -88,10 +105,29 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
     request = attempt.request()
     shutil.rmtree(attempt.work, ignore_errors=True)
     attempt.work.mkdir()
-    record = checkouts.prepare(
-        Path(request.repository), request.base_commit, request.operator, attempt.trusted, _agent_tree(attempt)
+    record, prints = checkouts.prepare_fingerprinted(
+        Path(request.repository),
+        request.base_commit,
+        request.operator,
+        attempt.trusted,
+        _agent_tree(attempt),
+        request.also_hidden,
     )
     attempt.write("checkout", record)
+    write_task(attempt)
+    if request.engine != "none":  # a program reads nothing but the reference
+        look_for_leaks(attempt, host, prints)
+
+
+def look_for_leaks(attempt: AttemptFolder, host: Host, prints: Fingerprints) -> None:
+    """Every file the agent's container will see, layers of its image included. Raises `MachineryError` on a trace."""
+    host.progress.say("looking for traces of the hidden port")
+    mounted = [Place(name=inside, root=root, large=True) for root, inside in host.toolchain.mounts.items()]
+    own = [Place(name="/work", root=_agent_tree(attempt)), Place(name="/task", root=attempt.task)]
+    with image_layers(host.client, host.agent_image, prints, host.base_image) as layers:
+        found = scan((*own, *mounted, *layers), prints)
+    attempt.write("leaks", found)
+    refuse(found, attempt.request().operator)
 
 
 def run(attempt: AttemptFolder, host: Host) -> None:
@@ -121,6 +157,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
         return
     aside = attempt.work / "aside"
     patch, diff = capture(attempt.checkout(), attempt.trusted, _agent_tree(attempt), aside)
+    secrets = (os.environ.get(KEY_VARIABLE, ""), broker_token(attempt))
+    patch, diff = mask_secrets(open_trusted(attempt.trusted, _agent_tree(attempt)), patch, diff, secrets)
     attempt.diff.write_bytes(diff)
     attempt.write("patch", patch)
 
@@ -178,9 +216,10 @@ def _deliver(attempt: AttemptFolder, run_record: AgentRun) -> Delivery:
     request, record, patch = attempt.request(), attempt.checkout(), attempt.patch()
     if patch is None:
         raise MachineryError("the attempt was judged without a patch; resume it.")
-    trusted = open_trusted(attempt.trusted, attempt.work / "judge")
+    tree = checkouts.delivery_tree(record, attempt.trusted, attempt.work / "delivery", patch)
+    trusted = open_trusted(attempt.trusted, attempt.work / "delivery")
     how = f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
-    return deliver(trusted, Path(request.repository), record, patch.result_tree, attempt.id, how)
+    return deliver(trusted, Path(request.repository), record, tree, attempt.id, how)
 
 
 def _finished(attempt: AttemptFolder) -> bool:

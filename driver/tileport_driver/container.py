@@ -8,19 +8,25 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
-from docker.types import LogConfig, Mount
+from docker.types import LogConfig, Mount, Ulimit
 
-from tileport_driver.host.paths import containers_dir
+from tileport_driver.failures import Transient
+from tileport_driver.host.paths import containers_dir, state_dir
 from tileport_skill.errors import MachineryError
 
 ATTEMPT_LABEL = "org.tileport.attempt"
+STATE_LABEL = "org.tileport.state"
+"""The state folder whose attempt it is: another's containers on the same engine are nobody's business."""
+MAKER_LABEL = "org.tileport.maker"
+"""Process id of the maker of a container that belongs to no attempt."""
 _GIB = 2**30
 _POLL_SECONDS = 0.5
 _UNPRIVILEGED = 10001
@@ -36,6 +42,9 @@ class Limits:
     processes: int = 512
     seconds: float = 1800.0
     """Wall-clock time, kept from outside: needs nobody's cooperation."""
+    silence: float = 300.0
+    """How long a container that gives signs of life may be without one while Docker calls it running."""
+    largest_file: int = 8 * _GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +70,8 @@ class Finished:
     seconds: float
     log: str
     out_of_memory: bool = False
+    overdrawn: str | None = None
+    """What it used too much of, and was killed for."""
 
     def last_lines(self, count: int) -> str:
         return "\n".join(self.log.strip().splitlines()[-count:])
@@ -73,7 +84,7 @@ def container_user() -> int:
 
 def start_or_adopt(client: docker.DockerClient, spec: ContainerSpec) -> Container:
     """The container of that name: found again if it exists, else created and started."""
-    with _as_machinery("starting a container"):
+    with as_machinery("starting a container"):
         try:
             container = client.containers.get(spec.name)
         except NotFound:
@@ -83,16 +94,25 @@ def start_or_adopt(client: docker.DockerClient, spec: ContainerSpec) -> Containe
         return container
 
 
-def wait(container: Container, limits: Limits, tick: Callable[[], None], stop: Callable[[], bool]) -> Finished:
+def wait(
+    container: Container,
+    limits: Limits,
+    tick: Callable[[], None],
+    stop: Callable[[], bool],
+    beat: Callable[[], object] = lambda: None,
+) -> Finished:
     """Polls until the container ends or outlives its limit, calling `tick` each time.
 
-    Raises `Stopped` when `stop` says so; the container is stopped then, and kept.
+    Raises `Stopped` when `stop` says so; the container is stopped then, and kept. Raises `Transient` when Docker calls
+    it running and `beat` has stood still for too long: then one of the two is not to be believed. `beat` may also raise
+    `Overdrawn`, which ends the container.
     """
+    clock = _Clock()
     while True:
-        with _as_machinery("asking for a container's state"):
+        with as_machinery("asking for a container's state"):
             container.reload()
         state = container.attrs["State"]
-        seconds = _seconds_since(state["StartedAt"])
+        seconds = clock.since(state["StartedAt"])
         if not state["Running"] and state["Status"] in ("exited", "dead"):
             return _finished(container, state, seconds, state["ExitCode"])
         if seconds > limits.seconds:
@@ -101,8 +121,44 @@ def wait(container: Container, limits: Limits, tick: Callable[[], None], stop: C
         if stop():
             _kill(container)
             raise Stopped
+        try:
+            silent = clock.silent(beat())
+        except Overdrawn as overdrawn:
+            _kill(container)
+            return replace(_finished(container, state, seconds, None), overdrawn=str(overdrawn))
+        if silent > limits.silence:
+            _kill(container)
+            raise Transient(
+                f"Docker calls {container.name} running, but it has given no sign of life for {silent:.0f} s. "
+                "Is the engine well? (docker info)"
+            )
         tick()
         time.sleep(_POLL_SECONDS)
+
+
+class _Clock:
+    """A container's age and silence by the monotonic clock: this machine's may jump while the container runs."""
+
+    def __init__(self) -> None:
+        self._first_look = self._last_change = time.monotonic()
+        self._age_then: float | None = None
+        self._last_beat: object = None
+
+    def since(self, started: str) -> float:
+        if self._age_then is None:
+            self._age_then = _seconds_since(started)
+        return self._age_then + time.monotonic() - self._first_look
+
+    def silent(self, beat: object) -> float:
+        """Seconds since `beat` last changed; none for a container that has none."""
+        now = time.monotonic()
+        if beat is None or beat != self._last_beat:
+            self._last_beat, self._last_change = beat, now
+        return now - self._last_change
+
+
+class Overdrawn(Exception):
+    """The container used more of something than it may; the text says what."""
 
 
 class Stopped(Exception):
@@ -111,7 +167,7 @@ class Stopped(Exception):
 
 def exists(client: docker.DockerClient, name: str) -> bool:
     """Whether there is a container of that name, running or not."""
-    with _as_machinery("looking for a container"):
+    with as_machinery("looking for a container"):
         try:
             client.containers.get(name)
         except NotFound:
@@ -121,7 +177,7 @@ def exists(client: docker.DockerClient, name: str) -> bool:
 
 def remove(client: docker.DockerClient, name: str) -> None:
     """Removes a container and its anonymous volumes, whether it runs or not; fine if there is none."""
-    with _as_machinery("removing a container"), contextlib.suppress(NotFound):
+    with as_machinery("removing a container"), contextlib.suppress(NotFound):
         client.containers.get(name).remove(force=True, v=True)
 
 
@@ -178,7 +234,11 @@ def _create(client: docker.DockerClient, spec: ContainerSpec) -> Container:
             list(spec.command),
             name=spec.name,
             entrypoint=list(spec.entrypoint) if spec.entrypoint is not None else None,
-            labels={ATTEMPT_LABEL: spec.attempt},
+            labels={
+                ATTEMPT_LABEL: spec.attempt,
+                STATE_LABEL: str(state_dir().resolve()),
+                MAKER_LABEL: str(os.getpid()),
+            },
             environment=dict(spec.environment),
             mounts=mounts,
             user=f"{uid}:{uid}",
@@ -193,6 +253,11 @@ def _create(client: docker.DockerClient, spec: ContainerSpec) -> Container:
             pids_limit=spec.limits.processes,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges", f"seccomp={_seccomp_profile()}"],
+            ipc_mode="private",
+            ulimits=[
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="fsize", soft=spec.limits.largest_file, hard=spec.limits.largest_file),
+            ],
             log_config=LogConfig(type="json-file", config={"max-size": "16m", "max-file": "1"}),
         )
     except ImageNotFound as missing:
@@ -204,7 +269,7 @@ def _seccomp_profile() -> str:
 
 
 def _finished(container: Container, state: Mapping[str, object], seconds: float, code: int | None) -> Finished:
-    with _as_machinery("reading a container's log"):
+    with as_machinery("reading a container's log"):
         log = container.logs(tail=20_000).decode("utf-8", errors="replace")
     return Finished(exit_code=code, seconds=seconds, log=log, out_of_memory=bool(state.get("OOMKilled")))
 
@@ -216,15 +281,14 @@ def _kill(container: Container) -> None:
 
 def _seconds_since(started: str) -> float:
     """Docker writes nanoseconds and a zone; a container that never started says year 1."""
-    from datetime import UTC, datetime
-
     moment = datetime.fromisoformat(started.split(".")[0].rstrip("Z") + "+00:00")
     return max(0.0, (datetime.now(UTC) - moment).total_seconds()) if moment.year > 1 else 0.0
 
 
 @contextlib.contextmanager
-def _as_machinery(what: str):  # type: ignore[no-untyped-def]
+def as_machinery(what: str) -> Iterator[None]:
+    """Whatever goes wrong in talking to Docker is our machinery's failure and may be over soon."""
     try:
         yield
     except (DockerException, OSError) as error:
-        raise MachineryError(f"Docker failed while {what}: {error}. The attempt can be resumed.") from error
+        raise Transient(f"Docker failed while {what}: {error}. The attempt can be resumed.") from error

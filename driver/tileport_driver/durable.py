@@ -8,16 +8,16 @@ recorded as a step's result: it leaves as a `BaseException`, which DBOS does not
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 
+from tileport_driver.alone import alone
 from tileport_driver.attempt import STAGES, Host, timed
-from tileport_driver.host.paths import state_dir
+from tileport_driver.container import Stopped
+from tileport_driver.database import progress_url
 from tileport_driver.store import AttemptFolder
-from tileport_skill.errors import RequestError
 
 _APPLICATION_VERSION = "tileport-attempt-1"
 _running: dict[str, tuple[AttemptFolder, Host]] = {}
@@ -34,7 +34,7 @@ class Undone(BaseException):
 def run_durably(attempt: AttemptFolder, host: Host) -> None:
     """Runs the attempt's remaining stages to its outcome. Raises what stopped it, leaving it resumable."""
     _running[attempt.id] = (attempt, host)  # before launching: that is when a stage left undone begins again
-    with _alone(attempt), _launched(attempt):
+    with alone(attempt), _launched(attempt):
         if DBOS.get_workflow_status(attempt.id) is None:
             with SetWorkflowID(attempt.id):
                 handle = DBOS.start_workflow(_attempt, attempt.id)
@@ -58,6 +58,8 @@ def _attempt(attempt_id: str) -> None:
 def _stage(attempt_id: str, name: str) -> None:
     attempt, host = _running[attempt_id]
     try:
+        if host.stop():  # asked to, or another worker has the job: what was begun is done, nothing more is begun
+            raise Stopped
         timed(attempt, name, host)
     except BaseException as error:
         raise Undone(error) from error
@@ -67,7 +69,7 @@ def _stage(attempt_id: str, name: str) -> None:
 def _launched(attempt: AttemptFolder) -> Iterator[None]:
     config: DBOSConfig = {
         "name": "tileport",
-        "system_database_url": f"sqlite:///{state_dir() / 'progress.sqlite'}",
+        "system_database_url": progress_url(),
         "application_version": _APPLICATION_VERSION,
         "executor_id": attempt.id,
         "log_level": "ERROR",
@@ -78,13 +80,3 @@ def _launched(attempt: AttemptFolder) -> Iterator[None]:
         yield
     finally:
         DBOS.destroy(workflow_completion_timeout_sec=0)
-
-
-@contextmanager
-def _alone(attempt: AttemptFolder) -> Iterator[None]:
-    with (attempt.path / "driver.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as taken:
-            raise RequestError(f"{attempt.id} is being worked on by another tileport process.") from taken
-        yield

@@ -1,25 +1,33 @@
 """What must go from the agent's tree: the operator's existing port, computed from the checkout itself.
 
 Pure but for reading: `plan_hiding` says what goes, `apply_hiding` takes it out. Leaving a trace is an error of
-ours, not of the agent, so a test file that still mentions the backend afterwards stops the attempt.
+ours, not of the agent: a test file that still mentions the backend afterwards stops the attempt, and so does
+whatever the leak scan (`leaks/`) finds.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
+from tileport_driver.hide_lines import library_lines, registration_lines, test_lines
+from tileport_driver.hide_passages import SUFFIXES, Names, about_backend, comment_lines, passage_lines
+from tileport_driver.leaks.fingerprints import Fingerprints, digests, fingerprints, shared, without_comments, words_of
 from tileport_driver.records import Hidden
 from tileport_skill.errors import MachineryError
-from tileport_skill.tilegym.operators import PORT_BACKEND, Checkout, Operator
+from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 
 _LineFinder = Callable[[str, str, str], set[int]]
 """(text, operator, path) -> the numbers of the lines that go, from 1."""
-_BUILD_PRODUCTS = ("**/*.so", "**/Cargo.lock", "**/.build.lock", "**/__pycache__/**/*", "**/target/**/*")
+_PRODUCT = re.compile(
+    r"\.(so|pyc|pyo|cubin|rlib|rmeta|whl|egg)$|(^|/)(Cargo\.lock|\.build\.lock)$|(^|/)(__pycache__|\.pytest_cache)/"
+    r"|cutile_kernels/target/|(^|/)tilegym-[^/]*\.(tar\.gz|zip)$"
+)
+_LARGEST_DOCUMENT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +38,9 @@ class Edit:
     text: str | None
 
 
-def plan_hiding(checkout: Checkout, operator: Operator) -> tuple[Edit, ...]:
-    """Every removal that hides the port of `operator`, sorted by path; empty where there is no port."""
-    files = port_files(checkout, operator)
-    edits = [
-        Edit(Hidden(path=path, what="file", why="the existing port"), None)
-        for path in files.new
-        if (checkout.root / path).is_file()
-    ]
-    edits += _line_edits(checkout.root, files.library, "the library's module of the port", operator.name, library_lines)
-    edits += _line_edits(
-        checkout.root, files.registration, "the port's registration", operator.name, registration_lines
-    )
-    for path in operator.tests:
-        edits += _line_edits(checkout.root, path, "the port's test parameters and skips", operator.name, test_lines)
-    edits += [
-        Edit(Hidden(path=path, what="build product", why="embeds or describes compiled ports"), None)
-        for path in _build_products(checkout)
-    ]
-    return tuple(sorted(edits, key=lambda edit: edit.hidden.path))
+def plan_hiding(checkout: Checkout, operator: Operator, also: tuple[Operator, ...] = ()) -> tuple[Edit, ...]:
+    """Every removal that hides the port of `operator`, and of the near twins `also`, sorted by path."""
+    return _Plan(checkout).of((operator, *also))
 
 
 def apply_hiding(root: Path, edits: tuple[Edit, ...]) -> tuple[Hidden, ...]:
@@ -59,63 +51,143 @@ def apply_hiding(root: Path, edits: tuple[Edit, ...]) -> tuple[Hidden, ...]:
             path.unlink()
             _remove_empty_parents(path.parent, root)
         else:
-            path.write_text(edit.text, encoding="utf-8")
+            path.write_bytes(edit.text.encode("utf-8", errors="surrogateescape"))
     return tuple(edit.hidden for edit in edits)
 
 
-def _line_edits(root: Path, path: str, why: str, name: str, lines_of: _LineFinder) -> list[Edit]:
-    file = root / path
-    if not file.is_file():
-        return []
-    text = file.read_text(encoding="utf-8")
-    drop = lines_of(text, name, path)
-    if not drop:
-        return []
-    lines = text.splitlines(keepends=True)
-    kept = "".join(line for number, line in enumerate(lines, 1) if number not in drop)
-    removed = tuple(lines[number - 1].rstrip("\n") for number in sorted(drop))
-    if path.endswith(".py"):
-        _must_parse(kept, path)
-    return [Edit(Hidden(path=path, what="lines", why=why, removed=removed), kept)]
+def port_prints(checkout: Checkout, operator: Operator, edits: tuple[Edit, ...]) -> Fingerprints:
+    """Fingerprints of what the plan takes out, to be made before it is applied.
+
+    What the other ports, what they share, the reference and its tests have of their own is nobody's secret.
+    """
+    gone = {edit.hidden.path for edit in edits if edit.text is None}
+    removed = {path: (checkout.root / path).read_bytes() for path in sorted(gone)}
+    sources = {path: text for path, text in removed.items() if not _PRODUCT.search(path)}
+    public = _public_names(checkout, gone) if sources else frozenset()
+    prints = fingerprints(operator.name, sources, _known(checkout, operator, gone), public)
+    return replace(prints, digests=prints.digests | digests(removed.values()))
 
 
-def library_lines(text: str, name: str, path: str) -> set[int]:
-    """The `mod NAME { ... }` block of lib.rs, and the blank line that set it off."""
-    lines = text.splitlines()
-    drop: set[int] = set()
-    inside = False
-    for number, line in enumerate(lines, 1):
-        if re.match(rf"(pub\s+)?mod\s+{re.escape(name)}\s*\{{", line):
-            inside = True
-            if number > 1 and not lines[number - 2].strip():
-                drop.add(number - 1)
-        if inside:
-            drop.add(number)
-            inside = not line.startswith("}")
-    if inside:
-        raise MachineryError(f"{path}: the module {name} is not closed; its port cannot be hidden. Format the file.")
-    return drop
+class _Plan:
+    """One tree's plan as it grows: whole files by path, and lines by path, each with the first reason found."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.checkout = checkout
+        self.files: dict[str, Hidden] = {}
+        self.lines: dict[str, dict[int, str]] = {}
+        self.paths = tuple(_files(checkout.root))
+
+    def of(self, operators: tuple[Operator, ...]) -> tuple[Edit, ...]:
+        for operator in operators:
+            self._port(operator)
+        for path in self.paths:
+            if _PRODUCT.search(path) and path not in self.files:
+                self._file(path, "embeds or describes compiled ports", "build product")
+        for operator in operators:
+            self._documents(operator)
+        edits = [Edit(hidden, None) for hidden in self.files.values()]
+        edits += [self._edit(path, drop) for path, drop in self.lines.items() if path not in self.files]
+        return tuple(sorted(edits, key=lambda edit: edit.hidden.path))
+
+    def _port(self, operator: Operator) -> None:
+        files = port_files(self.checkout, operator)
+        for path in self.paths:
+            why = _why_whole(path, operator, files.new)
+            if why is not None:
+                self._file(path, why)
+        finders: list[tuple[str, str, _LineFinder]] = [
+            (files.library, "the library's module of the port", library_lines),
+            (files.registration, "the port's registration", registration_lines),
+        ]
+        finders += [(path, "the port's test parameters and skips", test_lines) for path in operator.tests]
+        finders += [(path, "the port's benchmark parameters", test_lines) for path in operator.benchmarks]
+        for path, why, finder in finders:
+            text = self._text(path)
+            if text is not None:
+                self._drop(path, why, finder(text, operator.name, path))
+
+    def _documents(self, operator: Operator) -> None:
+        """Passages by name, and whatever of other documents repeats the text of the files that go."""
+        names = Names.of(operator.name, *operator.aliases)
+        prints = self._prints(operator)
+        six = set(port_files(self.checkout, operator).edited)
+        for path in self.paths:
+            if path in self.files or path in six:
+                continue
+            text = self._text(path) if PurePosixPath(path).suffix in SUFFIXES or about_backend(path) else None
+            if text is None:
+                continue
+            if path.endswith(SUFFIXES):
+                drop = passage_lines(text, path, names, lambda passage: shared(_bytes(passage), prints) > 0)
+                self._drop(path, "a passage about the port", drop)
+            else:
+                self._drop(path, "a comment about the port", comment_lines(text, path, names))
+
+    def _prints(self, operator: Operator) -> Fingerprints:
+        gone = {path for path in self.files if not _PRODUCT.search(path)}
+        removed = {path: (self.checkout.root / path).read_bytes() for path in sorted(gone)}
+        return fingerprints(operator.name, removed, _known(self.checkout, operator, set(self.files)))
+
+    def _file(self, path: str, why: str, what: str = "file") -> None:
+        self.files[path] = Hidden(path=path, what="file" if what == "file" else "build product", why=why)
+
+    def _drop(self, path: str, why: str, numbers: set[int]) -> None:
+        reasons = self.lines.setdefault(path, {}) if numbers else {}
+        for number in numbers:
+            reasons.setdefault(number, why)
+
+    def _text(self, path: str) -> str | None:
+        file = self.checkout.root / path
+        if path in self.files or not file.is_file() or file.stat().st_size > _LARGEST_DOCUMENT:
+            return None
+        return file.read_bytes().decode("utf-8", errors="surrogateescape")
+
+    def _edit(self, path: str, drop: dict[int, str]) -> Edit:
+        text = self._text(path) or ""
+        lines = text.splitlines(keepends=True)
+        kept = "".join(line for number, line in enumerate(lines, 1) if number not in drop)
+        removed = tuple(_printable(lines[number - 1].rstrip("\r\n")) for number in sorted(drop))
+        if path.endswith(".py"):
+            _must_parse(kept, path)
+        why = "; ".join(dict.fromkeys(drop[number] for number in sorted(drop)))
+        return Edit(Hidden(path=path, what="lines", why=why, removed=removed), kept)
 
 
-def registration_lines(text: str, name: str, path: str) -> set[int]:
-    pattern = re.compile(rf"\s*(from\s+\.\s+import\s+{re.escape(name)}\b|from\s+\.{re.escape(name)}\s+import)")
-    return {number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)}
+def _why_whole(path: str, operator: Operator, new: tuple[str, ...]) -> str | None:
+    """Why a whole file goes: one of the port's own, something kept beside them, a copy of them, a worked example."""
+    if path in new:
+        return "the existing port"
+    parts = PurePosixPath(path).parts
+    own_folder = f"{operator.name}_kernel"
+    if "cutile_rs" in parts and (own_folder in parts or parts[-2:] == ("cutile_rs", f"{operator.name}.py")):
+        return "kept with the port" if path.startswith(new[0].rpartition("/")[0]) else "a copy of the port"
+    if about_backend("/".join(parts[:-1])) and operator.name in parts[:-1]:
+        return "a worked example of the port"
+    return None
 
 
-def test_lines(text: str, name: str, path: str) -> set[int]:
-    """Statements that stand under a condition on the port's backend: parameters and skips alike."""
-    drop: set[int] = set()
-    for node in ast.walk(ast.parse(text, filename=path)):
-        if isinstance(node, ast.If) and PORT_BACKEND in ast.unparse(node.test) and not node.orelse:
-            drop |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = text.splitlines()
-    left = [n for n, line in enumerate(lines, 1) if n not in drop and f'"{PORT_BACKEND}"' in line]
-    if left:
-        raise MachineryError(
-            f"{path}:{left[0]} mentions {PORT_BACKEND!r} outside an `if`; the port's test parameters cannot be "
-            "hidden by program. Write them as `if is_backend_available(...)`, as TileGym's tests do."
-        )
-    return drop
+def _known(checkout: Checkout, operator: Operator, gone: set[str]) -> dict[str, bytes]:
+    """Texts that stay and are meant to: reference, its tests and benchmarks, and every other source of the backend."""
+    known = {operator.reference, *operator.tests, *operator.benchmarks}
+    for path in _files(checkout.root):
+        if path.endswith((".rs", ".py")) and about_backend(path):
+            known.add(path)
+    return {path: (checkout.root / path).read_bytes() for path in sorted(known - gone)}
+
+
+def _public_names(checkout: Checkout, gone: set[str]) -> frozenset[bytes]:
+    """Words that code of any kind uses: another backend may call its kernel as the port does."""
+    paths = [path for path in _files(checkout.root) if path.endswith((".py", ".rs", ".cuh", ".cu", ".h", ".jl"))]
+    code = (without_comments(path, (checkout.root / path).read_bytes()) for path in paths if path not in gone)
+    return frozenset(word for text in code for word in words_of(text))
+
+
+def _files(root: Path) -> Iterator[str]:
+    """Plain files below `root`, sorted, without git's own."""
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root)
+        if relative.parts[0] != ".git" and path.is_file() and not path.is_symlink():
+            yield relative.as_posix()
 
 
 def _must_parse(text: str, path: str) -> None:
@@ -128,9 +200,13 @@ def _must_parse(text: str, path: str) -> None:
         ) from error
 
 
-def _build_products(checkout: Checkout) -> list[str]:
-    found = {path for pattern in _BUILD_PRODUCTS for path in checkout.port_dir.glob(pattern) if path.is_file()}
-    return sorted(path.relative_to(checkout.root).as_posix() for path in found)
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", errors="surrogateescape")
+
+
+def _printable(line: str) -> str:
+    """Records are UTF-8, whatever the file was."""
+    return line.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
 
 
 def _remove_empty_parents(folder: Path, root: Path) -> None:

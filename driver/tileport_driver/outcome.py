@@ -42,3 +42,13 @@ def decide(run: AgentRun, acceptance: Acceptance | None, delivery: Delivery | No
     if isinstance(acceptance, Accepted):
         return Ported(delivery=delivery)
     return Unproved(delivery=delivery, missing=tuple(g for g in acceptance.gates if isinstance(g, NotRun)))
+
+
+def settle(acceptance: Acceptance, delivery: Delivery) -> Outcome:
+    """What becomes of a draft that was delivered unproved, once it is judged where every gate can run."""
+    if isinstance(acceptance, Accepted):
+        return Ported(delivery=delivery)
+    if isinstance(acceptance, Rejected):
+        reasons = [reason for gate in acceptance.gates if isinstance(gate, Failed) for reason in gate.reasons]
+        return NotPorted(reasons=tuple(reasons))
+    return Unproved(delivery=delivery, missing=tuple(g for g in acceptance.gates if isinstance(g, NotRun)))

@@ -7,9 +7,14 @@ git never runs in the agent's repository: a trusted bare repository reads the ag
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
+from tileport_driver.broker.masking import Masks
 from tileport_driver.git import TrustedRepository, open_trusted
 from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
@@ -31,6 +36,7 @@ _DIFF = (
 def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -> tuple[Patch, bytes]:
     """What the agent left, against what it was given. `aside` receives the agent's `.git`, wherever it was."""
     _set_aside(tree / ".git", aside)
+    _open_up(tree)
     trusted = open_trusted(trusted_dir, tree)
     trusted.run("read-tree", record.agent_tree)
     result_tree = trusted.write_tree()
@@ -44,6 +50,30 @@ def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -
         ignored=_ignored(trusted),
     )
     return patch, diff
+
+
+def mask_secrets(
+    trusted: TrustedRepository, patch: Patch, diff: bytes, secrets: tuple[str, ...]
+) -> tuple[Patch, bytes]:
+    """The same patch if it carries none; else one that says so, with a diff that may be shown.
+
+    Files are looked at as they are, too: a binary one is compressed in the diff.
+    """
+    if len(diff) > MAX_BYTES:
+        return patch, f"The diff is withheld: it has {len(diff):,} bytes.\n".encode()
+    masks = Masks(secrets)
+    text = diff.decode("utf-8", errors="surrogateescape")
+    added = re.sub(r"(?m)^[+ ]", "", text)  # so that what is wrapped in the file is wrapped by nothing else
+    blobs = [change.path for change in patch.changes if change.status in "AM" and change.new_mode.startswith("100")]
+    seen = [added, text] + [
+        trusted.run("cat-file", "blob", f"{patch.result_tree}:{path}").decode("latin-1") for path in blobs
+    ]
+    if all(masks.text(each) == each for each in seen):
+        return patch, diff
+    shown = masks.text(text)
+    if shown == text:
+        shown = "The diff is withheld: it carries a secret in a form that cannot be masked line by line.\n"
+    return replace(patch, secret=True), shown.encode("utf-8", errors="surrogateescape")
 
 
 def read_patch(record: AgentCheckout, trusted: TrustedRepository, diff: bytes) -> Patch:
@@ -65,6 +95,8 @@ def violations(patch: Patch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     if not patch.changes:
         found.append("The patch is empty: the agent changed nothing.")
+    if patch.secret:
+        found.append("The patch carries a secret of ours; it is kept masked and goes nowhere.")
     if patch.bytes > MAX_BYTES:
         found.append(f"The patch has {patch.bytes:,} bytes; the rule is at most {MAX_BYTES:,}.")
     folded = {path.casefold(): path for path in allowed}
@@ -113,6 +145,17 @@ def _set_aside(dot_git: Path, aside: Path) -> None:
     if target.exists() or target.is_symlink():
         raise MachineryError(f"{target} is already there; remove it and resume the attempt.")
     dot_git.rename(target)
+
+
+def _open_up(tree: Path) -> None:
+    """Lets us read what the agent shut away from its owner; links are not followed, and git's modes stay."""
+    for folder, folders, names in os.walk(tree):
+        for name in (*folders, *names):
+            path = os.path.join(folder, name)  # noqa: PTH118 - a build has thousands
+            mode = os.lstat(path).st_mode
+            wanted = 0o700 if stat.S_ISDIR(mode) else 0o400
+            if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & wanted != wanted:
+                Path(path).chmod(stat.S_IMODE(mode) | wanted)
 
 
 def _changes(trusted: TrustedRepository, base: str) -> tuple[Change, ...]:

@@ -29,9 +29,15 @@ class PortRequest:
     script: str | None = None
     """Folder of the scripted conversation; only for the scripted engine."""
     attempt: int = 1
-    """1 or 2."""
+    """Its number among the attempts at this operator and reference, from 1; the ledger counts."""
+    previous: str | None = None
+    """The attempt before it that was spent, whose patch and diagnosis it starts from."""
+    diagnosis: str = ""
+    """Why that one brought no port, as its gates said."""
     keep: bool = False
     """Keep the work trees after the attempt, for a person to look at."""
+    also_hidden: tuple[str, ...] = ()
+    """Near twins whose ports are hidden too."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
@@ -60,6 +66,48 @@ class AgentCheckout:
     hidden: tuple[Hidden, ...]
     allowed: tuple[str, ...]
     """The six paths a patch may touch."""
+    also_hidden: tuple[str, ...] = ()
+    """Near twins whose ports were hidden too."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """A trace of the hidden port in something the agent's container would see."""
+
+    place: str
+    path: str
+    how: str
+    """How the text was come by: empty where it stands there as it is."""
+    what: str
+    """What was known again."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.path}{f' ({self.how})' if self.how else ''}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedPlace:
+    """One tree that was looked through."""
+
+    name: str
+    files: int
+    bytes: int
+    known_clean: bool = False
+    """The same files were looked through before, for the same port."""
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakScan:
+    """What was looked through for traces of the hidden port, and what was found."""
+
+    places: tuple[ScannedPlace, ...]
+    leaks: tuple[Leak, ...]
+    passages: int
+    """How many fingerprints of the port's text were looked for."""
+    names: int
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
@@ -110,6 +158,8 @@ class Patch:
     sha256: str
     ignored: tuple[str, ...]
     """Files the tree holds that git ignores and the patch therefore lacks; at most 100, for the report."""
+    secret: bool = False
+    """It carries the API's key or the broker's token; then `patch.diff` is a masked copy that does not apply."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property

@@ -43,7 +43,7 @@ def gather(attempt: AttemptFolder, outcome: Outcome) -> ReportInput:
         attempt_id=attempt.id,
         attempt=request.attempt,
         started=started.strftime("%Y-%m-%d %H:%M UTC"),
-        stages=_stage_times(attempt),
+        stages=stage_times(attempt),
         outcome=outcome,
         hidden=checkout.hidden,
         agent_run=attempt.agent_run(),
@@ -65,7 +65,8 @@ def ir_rows(attempt: AttemptFolder) -> tuple[IrRow, ...]:
     return table_rows(rows)
 
 
-def _stage_times(attempt: AttemptFolder) -> tuple[StageTime, ...]:
+def stage_times(attempt: AttemptFolder) -> tuple[StageTime, ...]:
+    """How long each stage took, in the order they were run, a resumed one once more."""
     path = attempt.path / "stages.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     times = [json.loads(line) for line in lines]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tileport_driver.broker.script import load_script
 from tileport_driver.git import GitError, resolve_commit, run_git
+from tileport_driver.near_twins import near_twins
 from tileport_driver.records import EngineName, PortRequest
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import (
@@ -29,8 +30,11 @@ class Order:
     engine: EngineName
     script: Path | None = None
     base: str = "HEAD"
-    attempt: int = 1
     keep: bool = False
+    also_hidden: tuple[str, ...] = ()
+    """Other operators whose ports are hidden too, in any spelling."""
+    hide_twins: bool = False
+    """Hide every port that is nearer to this one than ports are anyway."""
 
 
 def make_request(order: Order) -> PortRequest:
@@ -40,7 +44,7 @@ def make_request(order: Order) -> PortRequest:
     operator = _operator(checkout, order.operator)
     if order.script is not None:
         load_script(order.script)
-    commit = _commit(repository, order.base)
+    commit = commit_of(repository, order.base)
     reference = _reference_at(repository, commit, operator.reference)
     return PortRequest(
         repository=str(repository),
@@ -49,9 +53,15 @@ def make_request(order: Order) -> PortRequest:
         reference_hash=hashlib.sha256(reference).hexdigest(),
         engine=order.engine,
         script=str(order.script.resolve()) if order.script else None,
-        attempt=order.attempt,
         keep=order.keep,
+        also_hidden=_also(checkout, operator, order),
     )
+
+
+def _also(checkout: Checkout, operator: Operator, order: Order) -> tuple[str, ...]:
+    named = {_operator(checkout, name).name for name in order.also_hidden}
+    twins = near_twins(checkout, operator, read_operators(checkout)) if order.hide_twins else {}
+    return tuple(sorted((named | twins.keys()) - {operator.name}))
 
 
 def _operator(checkout: Checkout, spelling: str) -> Operator:
@@ -75,7 +85,8 @@ def repository_root_of(path: Path) -> Path:
         raise RequestError(f"{path} is no git repository. Give a TileGym checkout with --repo.") from error
 
 
-def _commit(repository: Path, revision: str) -> str:
+def commit_of(repository: Path, revision: str) -> str:
+    """The commit `revision` names. Raises `RequestError` if there is none."""
     try:
         return resolve_commit(repository, revision)
     except GitError as error:

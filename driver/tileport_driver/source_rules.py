@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from tileport_driver.hide import library_lines, registration_lines, test_lines
+from tileport_driver.hide_lines import library_lines, registration_lines, test_lines
 from tileport_skill.errors import MachineryError
 from tileport_skill.tilegym.port_files import PortFiles
 

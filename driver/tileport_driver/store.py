@@ -42,6 +42,11 @@ class AttemptFolder:
         return self.path / "patch.diff"
 
     @property
+    def task(self) -> Path:
+        """What the agent is told, mounted into its container."""
+        return self.path / "task"
+
+    @property
     def evidence(self) -> Path:
         """What the judging container wrote."""
         return self.path / "evidence"
@@ -58,7 +63,11 @@ class AttemptFolder:
     @property
     def sockets(self) -> Path:
         """The folder of the broker's socket, elsewhere because such paths must be short."""
-        return runtime_dir() / self.id[-12:]
+        return runtime_dir() / self.sockets_name
+
+    @property
+    def sockets_name(self) -> str:
+        return self.id[-12:]
 
     def request(self) -> PortRequest:
         return self._need("request.json", PortRequest)
@@ -102,9 +111,26 @@ class AttemptFolder:
             raise MachineryError(f"{path} is damaged or of another version: {error.errors()[0]['msg']}.") from error
 
 
-def new_attempt(request: PortRequest) -> AttemptFolder:
-    """A fresh folder with `request.json` in it. Its name sorts by time and is safe everywhere."""
-    return _new_folder(_attempts(), request)
+def attempt_id(request: PortRequest) -> str:
+    """A new attempt's name: sorts by time, is safe everywhere, and becomes its folder's and its containers'."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
+
+
+def new_attempt(request: PortRequest, name: str | None = None) -> AttemptFolder:
+    """A fresh folder with `request.json` in it, or the one that has that name already."""
+    return _new_folder(_attempts(), request, name)
+
+
+def attempt_of(name: str) -> AttemptFolder | None:
+    """The attempt of exactly that name, if its folder is here."""
+    folder = _attempts() / name
+    return AttemptFolder(folder) if (folder / "request.json").is_file() else None
+
+
+def all_attempts() -> tuple[AttemptFolder, ...]:
+    """Every attempt of this state folder, oldest first."""
+    return tuple(AttemptFolder(path.parent) for path in sorted(_attempts().glob("*/request.json"), key=_modified))
 
 
 def new_judgement(request: PortRequest) -> AttemptFolder:
@@ -114,8 +140,7 @@ def new_judgement(request: PortRequest) -> AttemptFolder:
 
 def find_attempt(name: str | None) -> AttemptFolder:
     """The attempt of that name or unambiguous beginning; the newest for None. Raises `RequestError`."""
-    known = sorted(_attempts().glob("*/request.json"), key=lambda path: path.stat().st_mtime)
-    folders = [path.parent for path in known]
+    folders = [attempt.path for attempt in all_attempts()]
     if not folders:
         raise RequestError(f"There is no attempt yet in {_attempts()}. Make one: tileport port OP")
     if name is None:
@@ -130,6 +155,11 @@ def find_attempt(name: str | None) -> AttemptFolder:
     raise RequestError(f"{what}. {'They are' if matches else 'The latest are'}: {near}")
 
 
+def request_from(text: str) -> PortRequest:
+    """A request as a database keeps it."""
+    return TypeAdapter(PortRequest).validate_json(text)
+
+
 def write_json(path: Path, document: Any) -> None:
     """JSON for people too: indented, keys in the record's order."""
     part = path.with_suffix(".part")
@@ -137,13 +167,16 @@ def write_json(path: Path, document: Any) -> None:
     part.replace(path)
 
 
-def _new_folder(parent: Path, request: PortRequest) -> AttemptFolder:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = parent / f"{request.operator}-{stamp}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True)
-    made = AttemptFolder(folder)
-    made.write("request", request)
+def _new_folder(parent: Path, request: PortRequest, name: str | None = None) -> AttemptFolder:
+    made = AttemptFolder(parent / (name or attempt_id(request)))
+    made.path.mkdir(parents=True, exist_ok=True)
+    if not (made.path / "request.json").exists():
+        made.write("request", request)
     return made
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
 
 
 def _attempts() -> Path:

@@ -24,7 +24,23 @@ conventions, write the port, verify it, and end with a short summary of what you
 """
 
 
-def task_text(checkout: AgentCheckout) -> str:
-    """`task.md`, as the agent's process reads it."""
+PREVIOUS_PATCH = "previous.diff"
+_PREVIOUS = """
+An attempt before this one was judged and rejected. What the gates said:
+
+{diagnosis}
+{patch}
+Start from that: mend what was found, and do not repeat it.
+"""
+_MOST_DIAGNOSIS = 20_000
+
+
+def task_text(checkout: AgentCheckout, diagnosis: str = "", previous_patch: bool = False) -> str:
+    """`task.md`, as the agent's process reads it. `diagnosis` is why the attempt before this one was rejected."""
     files = "\n".join(f"- {path}" for path in checkout.allowed)
-    return f"# System\n{_SYSTEM}\n# Task\n{_TASK.format(operator=checkout.operator, files=files)}"
+    task = _TASK.format(operator=checkout.operator, files=files)
+    if diagnosis:
+        quoted = "\n".join(f"    {line}" for line in diagnosis[:_MOST_DIAGNOSIS].splitlines())
+        patch = f"\nIts patch is /task/{PREVIOUS_PATCH}; `git apply` takes it.\n" if previous_patch else ""
+        task += _PREVIOUS.format(diagnosis=quoted, patch=patch)
+    return f"# System\n{_SYSTEM}\n# Task\n{task}"

@@ -17,9 +17,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from tileport_driver.gpu.host import Need
+from tileport_driver.hide_show import HiddenTree
+from tileport_driver.jobs import Job
 from tileport_driver.progress import Progress, Snapshot
 from tileport_driver.records import EXIT_CODES, Failed, Gate, NotRun, Passed
 from tileport_driver.service import Ended
+from tileport_driver.sweep import Swept
 from tileport_skill.tilegym.operators import Operator
 
 Result = TypeVar("Result")
@@ -122,6 +125,45 @@ def show_gates(gates: tuple[Gate, ...], operator: str, console: Console) -> None
         lines = getattr(gate, found) if found else (gate.why, gate.how) if isinstance(gate, NotRun) else ()
         table.add_row(gate.gate, Text(gate.verdict, style=_STYLES[gate.verdict]), _shortened(lines))
     console.print(table)
+
+
+def show_hidden(made: HiddenTree, console: Console) -> None:
+    """What went and why, what still shows, what stayed near."""
+    table = Table(Column("gone", overflow="fold"), "why", Column("lines", justify="right"), box=None)
+    for item in made.record.hidden:
+        table.add_row(escape(item.path), item.why, str(len(item.removed) or "all"))
+    console.print(table if made.record.hidden else "There is no port to hide.")
+    for near in made.near:
+        console.print(f"stayed near: {escape(near.what)} ({escape(near.why)})", soft_wrap=True)
+    scanned = ", ".join(f"{place.files:,} files of {place.name}" for place in made.leaks.places)
+    console.print(
+        f"Looked for {made.leaks.passages:,} passages and {made.leaks.names} names in {scanned or 'nothing'}."
+    )
+    for leak in made.leaks.leaks:
+        console.print(f"[red]still shows[/red] {escape(str(leak))}", soft_wrap=True)
+    if not made.leaks.leaks:
+        console.print("No trace of the port is left.")
+    console.print(f"The tree: {made.tree}", soft_wrap=True)
+
+
+def show_jobs(jobs: tuple[Job, ...], console: Console) -> None:
+    """One row for each job of every queue."""
+    table = Table("job", "queue", "operator", "state", "worker", "taken", "attempt", "why", box=None)
+    for job in jobs:
+        state = job.result if job.state == "ended" and job.result else job.state
+        words = (job.worker or "", str(job.fence), job.attempt or "", (job.why or "").split("\n")[0])
+        table.add_row(str(job.id), job.queue, job.request.operator, state, *map(escape, words))
+    console.print(table if jobs else "Nothing is queued.")
+
+
+def show_swept(swept: Swept, console: Console) -> None:
+    """What was removed, and what can be gone on with."""
+    for name in swept.removed:
+        console.print(f"removed {escape(name)}", soft_wrap=True)
+    for name in swept.left:
+        console.print(f"without a driver: {name} (tileport resume {name})", soft_wrap=True)
+    if not (swept.removed or swept.left):
+        console.print("Nothing was left behind.")
 
 
 def show_needs(needs: tuple[Need, ...], console: Console) -> None:

@@ -98,3 +98,13 @@ def test_a_body_that_would_be_empty_without_the_ports_lines_stops_the_attempt(ta
     commit_all(target, "Odd test")
     with pytest.raises(MachineryError, match="would not parse"):
         made(target, tmp_path)
+
+
+def test_a_shallow_repository_serves_as_well(target: Path, tmp_path: Path) -> None:
+    (target / "later.txt").write_text("x")
+    commit_all(target, "Second")
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{target}", str(shallow)], check=True)
+    record, tree = made(shallow, tmp_path)
+    assert (tree / "later.txt").exists()
+    assert record.base_commit == resolve_commit(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 from dataclasses import replace
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tileport_driver.checkout import clean_tree, prepare
-from tileport_driver.git import resolve_commit
-from tileport_driver.patch import apply, capture, violations
+from tileport_driver.git import open_trusted, resolve_commit
+from tileport_driver.patch import apply, capture, mask_secrets, violations
 from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
 
@@ -118,6 +119,99 @@ def test_a_nested_repository_is_refused(attempt: Attempt) -> None:
     subprocess.run([*git, "add", "-A"], check=True)
     subprocess.run([*git, "commit", "-qm", "x"], check=True)
     assert "nested repositories are not allowed" in attempt.rejected()
+
+
+def test_a_folder_that_became_a_link_is_refused_and_nothing_behind_it_is_read(attempt: Attempt) -> None:
+    outside = attempt.folder / "outside"
+    outside.mkdir()
+    (outside / "kernel.rs").write_text("not the agent's")
+    (attempt.tree / KERNEL).parent.symlink_to(outside, target_is_directory=True)
+    patch, diff = attempt.capture()
+    assert "scale_kernel: symbolic links" in "\n".join(violations(patch, attempt.record.allowed))
+    assert b"not the agent's" not in diff
+
+
+def test_pipes_and_sockets_are_neither_read_nor_taken(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    os.mkfifo(attempt.tree / "src/pipe")
+    patch, _ = attempt.capture()
+    assert patch.files == (KERNEL,)
+
+
+@pytest.mark.parametrize("disguise", ["file", "link"])
+def test_a_repository_that_lies_elsewhere_is_never_asked(attempt: Attempt, disguise: str) -> None:
+    attempt.write(KERNEL, b"x\n")
+    elsewhere, dot_git = attempt.folder / "elsewhere", attempt.tree / ".git"
+    dot_git.rename(elsewhere)
+    canary = attempt.folder / "canary"
+    (elsewhere / "config").write_text(f"[core]\n\tfsmonitor = touch {canary}\n")
+    if disguise == "file":
+        dot_git.write_text(f"gitdir: {elsewhere}\n")
+    else:
+        dot_git.symlink_to(elsewhere)
+    patch, _ = attempt.capture()
+    assert patch.files == (KERNEL,)
+    assert not canary.exists()
+
+
+def test_another_name_of_a_file_is_a_file_of_its_own(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    os.link(attempt.tree / KERNEL, attempt.tree / "src/again.rs")
+    assert "src/again.rs: not one of the six files" in attempt.rejected()
+
+
+def test_what_the_agent_shut_away_is_read_all_the_same(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    attempt.write("src/shut/file", b"y\n")
+    (attempt.tree / KERNEL).chmod(0o000)
+    (attempt.tree / "src/shut").chmod(0o000)
+    patch, _ = attempt.capture()
+    assert set(patch.files) == {KERNEL, "src/shut/file"}
+    assert (attempt.tree / KERNEL).stat().st_mode & 0o777 == 0o400
+    assert (attempt.tree / "src/shut").stat().st_mode & 0o777 == 0o700
+
+
+def test_trailing_blank_lines_and_a_missing_last_line_end_survive(attempt: Attempt) -> None:
+    for data in (b"a\n\n\n\n", b"a   \n\t\n", b"no end", b"", b"\r\n\r\n", bytes(range(256))):
+        attempt.write(KERNEL, data)
+        patch, diff = attempt.capture()
+        trusted = clean_tree(attempt.record, attempt.folder / "trusted.git", attempt.folder / "judge")
+        apply(trusted, patch, diff)
+        assert (attempt.folder / "judge" / KERNEL).read_bytes() == data
+
+
+KEY = "sk-ant-canary-7Jq0vX3mPz81LtYbWc5d"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f'let key = "{KEY}";\n'.encode(),
+        b"// " + base64.b64encode(b"x" + KEY.encode() * 4) + b"\n",
+        base64.encodebytes(b"ab" + KEY.encode() * 4),
+        KEY.encode().hex().encode() + b"\n",
+        b"\0\1\2" + KEY.encode() + b"\0",
+    ],
+    ids=["plain", "base64", "wrapped base64", "hexadecimal", "binary"],
+)
+def test_a_patch_that_carries_a_secret_is_refused_and_kept_masked(attempt: Attempt, data: bytes) -> None:
+    attempt.write(KERNEL, data)
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    masked, shown = mask_secrets(trusted, patch, diff, (KEY, ""))
+    assert "carries a secret" in "\n".join(violations(masked, attempt.record.allowed))
+    assert shown != diff
+    assert KEY.encode() not in shown
+    assert mask_secrets(trusted, patch, diff, ("another-secret-entirely",)) == (patch, diff)
+
+
+@pytest.mark.soak
+def test_a_patch_of_200_mb_is_refused_by_its_size(attempt: Attempt) -> None:
+    attempt.write(KERNEL, os.urandom(150_000_000))
+    patch, diff = attempt.capture()
+    kept = mask_secrets(open_trusted(attempt.folder / "trusted.git", attempt.tree), patch, diff, (KEY,))
+    assert "the rule is at most 2,000,000" in "\n".join(violations(kept[0], attempt.record.allowed))
+    assert kept[1].startswith(b"The diff is withheld")
 
 
 def test_an_executable_file_is_refused(attempt: Attempt) -> None:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from tileport_driver.gpu.gates import correctness_gate, read_evidence
 from tileport_driver.gpu.host import gpu_arch, needs
+from tileport_driver.gpu.one_at_a_time import gpu_to_itself
 from tileport_driver.gpu.pack import pack
 from tileport_driver.gpu.performance import performance_gate
 from tileport_driver.records import AgentCheckout, Gate, NotRun, Passed, Patch
@@ -73,7 +74,10 @@ def _run_here(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tick:
     environment = dict(os.environ) | {"PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
     command = ["sh", str(folder / "run.sh"), str(out)]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        with gpu_to_itself(tick):
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
     except subprocess.TimeoutExpired as error:
         raise MachineryError(f"the GPU gates took more than {_SECONDS:.0f} s; see {out}") from error
     if not (out / EVIDENCE).is_file():

@@ -90,6 +90,8 @@ def _starting() -> Iterator[None]:
 
 
 def _start(folder: Path, socket: Path) -> None:
+    for name in ("docker.pid", "docker/containerd/containerd.pid"):
+        _forget_the_dead(runtime_dir() / name)
     command = [
         "dockerd",
         "--iptables=false",
@@ -113,6 +115,19 @@ def _start(folder: Path, socket: Path) -> None:
         time.sleep(0.2)
     process.terminate()
     raise MachineryError(f"dockerd did not start:\n{_last_lines(_log())}\nThe whole log: {_log()}")
+
+
+def _forget_the_dead(pid_file: Path) -> None:
+    """A daemon that was killed leaves its number behind, and dockerd waits for a zombie or a stranger to answer."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        pid = int(pid_file.read_text())
+        try:
+            name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+            dead = rest.split()[0] == "Z" or name not in ("dockerd", "containerd")
+        except OSError:
+            dead = True
+        if dead:
+            pid_file.unlink()
 
 
 def _stop_if_last(users: int) -> None:

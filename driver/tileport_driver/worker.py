@@ -1,0 +1,182 @@
+"""`tileport worker`: takes jobs from a queue, one at a time, and holds each by a lease while it works on it.
+
+A worker that finds its lease lost stops where it is: nothing it still does is written to the job. One that took over a
+job goes on with the attempt where the other left it; if the other hangs on this machine, it is killed first, as it
+still holds the attempt's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from tileport_driver import jobs
+from tileport_driver.container import Stopped
+from tileport_driver.jobs import Lease, QueueName
+from tileport_driver.progress import Progress
+from tileport_driver.records import MachineryFailed, Refused
+from tileport_driver.service import Ended, begin, go_on
+from tileport_skill.errors import MachineryError, RequestError
+
+log = structlog.get_logger()
+_IDLE_SECONDS = 1.0
+Serve = Callable[[Lease, Callable[[], bool]], Ended]
+
+
+def work(
+    queue: QueueName,
+    stop: Callable[[], bool],
+    drain: bool = False,
+    lease_seconds: float = jobs.LEASE_SECONDS,
+    serve: Serve | None = None,
+) -> int:
+    """Works until asked to stop, or until nothing waits if it is to `drain`. Gives the number of jobs it ended."""
+    name = worker_name()
+    serve = serve or (serve_agents if queue == "agents" else _serve_gpu())
+    ended = 0
+    while not stop():
+        lease = jobs.take(queue, name, lease_seconds)
+        if lease is not None:
+            ended += _do(lease, serve, stop, lease_seconds)
+        elif drain and not _unfinished(queue):
+            return ended
+        else:
+            _sleep(_IDLE_SECONDS, stop)
+    return ended
+
+
+def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: float) -> bool:
+    """One job; True if its end was written by this worker."""
+    job = lease.job
+    say = log.bind(job=job.id, operator=job.request.operator, fence=job.fence)
+    if lease.previous_worker is not None:
+        say.info("taken over", previous=lease.previous_worker, killed=end_hung(lease.previous_worker))
+    with _held(lease, lease_seconds) as lost:
+        try:
+            ended = serve(lease, lambda: stop() or lost.is_set())
+        except Stopped:
+            back = not lost.is_set() and jobs.put_back(lease)
+            say.info("put back" if back else "lost to another worker")
+            return False
+        if _worked_on_elsewhere(ended):
+            jobs.put_back(lease)
+            _sleep(_IDLE_SECONDS, stop)
+            return False
+        written = jobs.finish(lease, ended.outcome.kind, _why(ended))
+    if written and ended.outcome.kind == "unproved" and ended.attempt is not None:
+        jobs.submit(job.request, "gpu", ended.attempt.id)
+    say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
+    return written
+
+
+def serve_agents(lease: Lease, stop: Callable[[], bool]) -> Ended:
+    """A port, as `tileport port` makes it, gone on with if it was begun."""
+    try:
+        attempt = begin(lease.job.request)
+    except RequestError as error:
+        return Ended(Refused(reason=str(error)), None)
+    except MachineryError as error:
+        return Ended(MachineryFailed(reason=str(error)), None)
+    if not jobs.note_attempt(lease, attempt.id):
+        raise Stopped
+    return go_on(attempt, Progress(), stop)
+
+
+def _serve_gpu() -> Serve:
+    from tileport_driver.gpu.worker import require_gpu, serve_gpu  # torch and CUPTI are looked for only here
+
+    require_gpu()
+    return serve_gpu
+
+
+def worker_name() -> str:
+    """Host, process and when it began, so that a number used again is not taken for the same worker."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_began(os.getpid())}"
+
+
+def end_hung(worker: str) -> bool:
+    """Kills a worker of this machine whose lease ran out, if it is there still: it hangs. True if it was."""
+    host, _, process = worker.partition(":")
+    number, _, began = process.partition(":")
+    if host != socket.gethostname() or not number.isdecimal():
+        return False
+    pid = int(number)
+    if pid == os.getpid() or not began or began != _began(pid) or not _alive(pid):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while _began(pid) == began and _alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return True
+
+
+@contextmanager
+def _held(lease: Lease, seconds: float) -> Iterator[threading.Event]:
+    """Renews the lease until the block ends; the event is set once it is lost, or could not be renewed in time."""
+    over, lost = threading.Event(), threading.Event()
+
+    def renew() -> None:
+        renewed = time.monotonic()
+        while not over.wait(seconds / 4):
+            try:
+                if not jobs.renew(lease, seconds):
+                    lost.set()
+                    return
+                renewed = time.monotonic()
+            except MachineryError:  # the database is away; it is tried again while the lease can still be ours
+                if time.monotonic() - renewed > seconds:
+                    lost.set()
+                    return
+
+    thread = threading.Thread(target=renew, name=f"lease-{lease.job.id}", daemon=True)
+    thread.start()
+    try:
+        yield lost
+    finally:
+        over.set()
+        thread.join()
+
+
+def _unfinished(queue: QueueName) -> bool:
+    return any(job.queue == queue and job.state != "ended" for job in jobs.all_jobs())
+
+
+def _worked_on_elsewhere(ended: Ended) -> bool:
+    return isinstance(ended.outcome, Refused) and "being worked on by another" in ended.outcome.reason
+
+
+def _why(ended: Ended) -> str:
+    outcome = ended.outcome
+    reasons = getattr(outcome, "reasons", ()) or (getattr(outcome, "reason", ""),)
+    return str(reasons[0])[:2000]
+
+
+def _began(pid: int) -> str:
+    """When a process began, by the kernel's clock; empty if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not stop():
+        time.sleep(0.05)

@@ -1,0 +1,230 @@
+"""Many workers, one queue: each job ends once, whoever dies, hangs or comes back late. On SQLite and on Postgres."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.driver.postgres import postgres
+from tests.driver.test_cli import tileport
+from tileport_driver import jobs, ledger, worker
+from tileport_driver.jobs import Lease
+from tileport_driver.records import Delivery, PortRequest, Unproved
+from tileport_driver.service import Ended
+from tileport_driver.store import new_attempt
+
+REQUEST = PortRequest(
+    repository="/r", operator="scale", base_commit="0" * 40, reference_hash="a" * 64, engine="anthropic"
+)
+STAGES = 6
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same code on either; tables of ours are emptied first, as the server serves the whole module."""
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("TILEPORT_DATABASE_URL", raising=False)
+    if request.param == "postgres":
+        monkeypatch.setenv("TILEPORT_DATABASE_URL", request.getfixturevalue("server"))
+        from tileport_driver.database import TABLES, transaction
+
+        with transaction() as connection:
+            for table in TABLES.sorted_tables:
+                connection.execute(table.delete())
+    (tmp_path / "state").mkdir()
+    return str(request.param)
+
+
+def requests(count: int) -> list[PortRequest]:
+    return [replace(REQUEST, operator=f"op{number:02}") for number in range(count)]
+
+
+def take(name: str = "w", seconds: float = 60) -> Lease:
+    lease = jobs.take("agents", name, seconds)
+    assert lease is not None
+    return lease
+
+
+def start(lease: float, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.driver.worker_process", str(lease), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def traced() -> list[list[str]]:
+    path = Path(os.environ["TILEPORT_STATE"], "trace")
+    return [line.split(" ", 2) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def wait_for(holds: Callable[[], object], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def results() -> list[tuple[str, str | None]]:
+    return [(job.request.operator, job.result) for job in jobs.all_jobs()]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_same_request_is_one_job_until_it_has_ended() -> None:
+    first = jobs.submit(REQUEST)
+    assert jobs.submit(replace(REQUEST, base_commit="1" * 40)) == first
+    assert jobs.finish(take(), "ported")
+    assert jobs.submit(REQUEST) != first
+
+
+@pytest.mark.usefixtures("database")
+def test_of_many_that_reach_for_a_job_one_gets_it() -> None:
+    for request in requests(5):
+        jobs.submit(request)
+    found: list[Lease | None] = []
+    threads = [threading.Thread(target=lambda n=n: found.append(jobs.take("agents", f"w{n}"))) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    held = [lease.job.id for lease in found if lease is not None]
+    assert len(held) == len(set(held)) == 5
+
+
+@pytest.mark.usefixtures("database")
+def test_a_late_riser_changes_nothing() -> None:
+    jobs.submit(REQUEST)
+    late = take("late", seconds=0.01)
+    time.sleep(0.05)
+    taken_over = take("next")
+    assert (taken_over.previous_worker, taken_over.job.fence) == ("late", late.job.fence + 1)
+    assert not jobs.renew(late)
+    assert not jobs.note_attempt(late, "other")
+    assert not jobs.finish(late, "ported")
+    assert not jobs.put_back(late)
+    assert jobs.finish(taken_over, "not ported", "x")
+    assert results() == [("scale", "not ported")]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_held_job_is_nobodys_until_its_lease_runs_out_and_renewing_keeps_it() -> None:
+    jobs.submit(REQUEST)
+    lease = take(seconds=0.3)
+    for _ in range(4):
+        time.sleep(0.1)
+        assert jobs.renew(lease, 0.3)
+        assert jobs.take("agents", "other") is None
+
+
+@pytest.mark.usefixtures("database")
+def test_a_worker_that_lost_its_lease_is_told_to_stop_and_writes_no_end() -> None:
+    jobs.submit(REQUEST)
+
+    def serve(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        with jobs.transaction() as connection:  # as if another had taken it
+            connection.execute(jobs._JOBS.update().values(fence=99, worker="other"))
+        wait_for(stop, 10)
+        return Ended(ledger_outcome(), None)
+
+    assert worker.work("agents", looks(3), lease_seconds=0.4, serve=serve) == 0
+    assert [job.state for job in jobs.all_jobs()] == ["working"]
+
+
+def ledger_outcome() -> Unproved:
+    return Unproved(delivery=Delivery(branch="port/scale", commit="c" * 40), missing=())
+
+
+def looks(count: int) -> Callable[[], bool]:
+    """A stop that says yes from the `count`-th look of the main thread on."""
+    seen: list[int] = []
+
+    def stop() -> bool:
+        if threading.current_thread() is threading.main_thread():
+            seen.append(1)
+        return len(seen) > 400 or (len(seen) > count and not any(job.state == "waiting" for job in jobs.all_jobs()))
+
+    return stop
+
+
+@pytest.mark.usefixtures("database")
+def test_what_could_not_be_proved_here_waits_on_the_gpu_queue_and_costs_no_attempt() -> None:
+    jobs.submit(REQUEST)
+    attempt = new_attempt(REQUEST, "scale-x")
+
+    def serve(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        assert isinstance(ledger.begin(REQUEST, attempt.id), ledger.Begun)
+        ledger.end(attempt.id, ledger_outcome())
+        return Ended(ledger_outcome(), attempt)
+
+    assert worker.work("agents", lambda: False, drain=True, serve=serve) == 1
+    (_, waiting) = jobs.all_jobs()
+    assert (waiting.queue, waiting.attempt, waiting.state) == ("gpu", attempt.id, "waiting")
+    assert jobs.take("agents", "w") is None
+    assert ledger.account(REQUEST).spent == 0
+
+
+def test_a_machine_without_a_gpu_takes_no_job_of_that_queue(tmp_path: Path) -> None:
+    done = tileport("worker", "--queue", "gpu", "--drain", state=tmp_path, PATH="/usr/bin:/bin")
+    assert done.returncode == 12
+    assert "cannot judge on a GPU" in done.stderr
+
+
+@pytest.mark.usefixtures("database")
+def test_three_operators_end_once_each_though_a_worker_is_killed_and_another_hangs() -> None:
+    for request in requests(3):
+        jobs.submit(request)
+    first = start(2, 0.4)
+    wait_for(lambda: len(traced()) >= 3)
+    first.kill()
+    first.wait()
+    second = start(2, 0.4)
+    wait_for(lambda: any(pid == str(second.pid) for pid, *_ in traced()))
+    second.send_signal(signal.SIGSTOP)
+    third = start(2, 0.1)
+    assert third.wait(180) == 0
+    assert second.wait(30) == -signal.SIGKILL  # it held the attempt's lock
+    check_each_ended_once(3)
+
+
+def check_each_ended_once(count: int) -> None:
+    assert results() == [(f"op{number:02}", "not ported") for number in range(count)]
+    ends = Counter((attempt, what) for _, attempt, what in traced() if what.startswith("end"))
+    assert len({attempt for attempt, _ in ends}) == count, "one attempt for each operator"
+    assert len(ends) == count * STAGES
+    assert max(ends.values()) == 1, "no stage that came to its end was done again"
+    assert all(ledger.account(request).spent == 1 for request in requests(count))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("workers", [1, 3])
+def test_twenty_four_operators_end_once_each_with_a_worker_killed_every_few_seconds(
+    database: str, workers: int
+) -> None:
+    for request in requests(24):
+        jobs.submit(request)
+    running = [start(3, 0.3) for _ in range(workers)]
+    killed = 0
+    deadline = time.monotonic() + 1200
+    while any(job.state != "ended" for job in jobs.all_jobs()):
+        assert time.monotonic() < deadline
+        time.sleep(4)
+        if killed < 12:
+            running[killed % workers].kill()
+            running[killed % workers].wait()
+            running[killed % workers] = start(3, 0.3)
+            killed += 1
+    assert [process.wait(120) for process in running] == [0] * workers
+    check_each_ended_once(24)

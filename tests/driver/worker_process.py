@@ -1,0 +1,48 @@
+"""A worker as a process of its own, whose attempts have small stages without Docker: what is tested is who does them.
+
+Arguments: seconds of a lease, seconds that each stage takes. Every stage writes a line to `trace` in the state folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from tileport_driver import attempt as attempts
+from tileport_driver.host.paths import state_dir
+from tileport_driver.records import NotPorted
+from tileport_driver.store import AttemptFolder
+from tileport_driver.worker import work
+
+
+def stage(name: str, seconds: float) -> Any:
+    def run(attempt: AttemptFolder, host: Any) -> None:
+        trace(attempt, f"begin {name}")
+        time.sleep(seconds)
+        if name == "publish":
+            attempt.write("outcome", NotPorted(reasons=("as the test says",)))
+        trace(attempt, f"end {name}")
+
+    return run
+
+
+def trace(attempt: AttemptFolder, what: str) -> None:
+    with (state_dir() / "trace").open("a") as file:
+        file.write(f"{os.getpid()} {attempt.id} {what}\n")
+
+
+@contextmanager
+def open_host(progress: Any, stop: Any) -> Iterator[Any]:
+    yield SimpleNamespace(progress=progress, stop=stop)
+
+
+if __name__ == "__main__":
+    lease, seconds = float(sys.argv[1]), float(sys.argv[2])
+    attempts.STAGES.update({name: stage(name, seconds) for name in attempts.STAGES})
+    attempts.open_host = open_host  # type: ignore[assignment]
+    print(work("agents", lambda: False, drain=True, lease_seconds=lease))
