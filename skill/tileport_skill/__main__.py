@@ -12,6 +12,8 @@ from tileport_skill.capture import survey_cli
 from tileport_skill.draft import cli as draft_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
+from tileport_skill.lint import cli as lint_cli
+from tileport_skill.pipeline import cli as pipeline_cli
 from tileport_skill.tileir.cli import ir_app
 from tileport_skill.timing import bench_cli
 
@@ -25,6 +27,8 @@ emit_cli.add_commands(app)
 verify_cli.add_commands(app)
 bench_cli.add_commands(app)
 draft_cli.add_commands(app)
+lint_cli.add_commands(app)
+pipeline_cli.add_commands(app)
 
 
 def main() -> None:

@@ -8,9 +8,11 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from tileport_skill.agent.by_roles import run_roles
 from tileport_skill.agent.client import Asker, connect
 from tileport_skill.agent.editor import Editor
 from tileport_skill.agent.loop import Ended, Limits, converse
@@ -21,6 +23,7 @@ from tileport_skill.agent.task import read_task
 from tileport_skill.agent.tools import Toolbox
 from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
 from tileport_skill.errors import RequestError
+from tileport_skill.pipeline.work import Work
 
 FINISHED, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 """Exit statuses. The last: the model was away for longer than the agent's patience, which is no fault of its."""
@@ -46,7 +49,9 @@ def main() -> int:
     try:
         if not token:
             raise RequestError(f"{TOKEN_VARIABLE} is not set; give the attempt's broker token in it.")
-        task = read_task(options.task)
+        if (options.task is None) == (options.roles is None):
+            raise RequestError("Give either --task, for one conversation, or --roles, for one of each role.")
+        task = None if options.task is None else read_task(options.task)
     except RequestError as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -61,16 +66,17 @@ def main() -> int:
             deadline=deadline,
             on_wait=lambda stage: board.update(stage=stage),
         )
+        talk = partial(
+            converse,
+            model=options.model,
+            ask=asker,
+            run_tool=toolbox.run,
+            limits=Limits(turns=options.turns, max_tokens=options.max_tokens),
+            deadline=deadline,
+            tell=board.update,
+        )
         try:
-            ended = converse(
-                task,
-                model=options.model,
-                ask=asker,
-                run_tool=toolbox.run,
-                limits=Limits(turns=options.turns, max_tokens=options.max_tokens),
-                deadline=deadline,
-                tell=board.update,
-            )
+            ended = run_roles(Work(options.roles.resolve()), talk) if task is None else talk(task)
         finally:
             shell.restart()
         _write_end(options.out, ended)
@@ -101,7 +107,8 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tileport_skill.agent", description=__doc__)
-    parser.add_argument("--task", type=Path, required=True, help="task.md: # System, a prompt, # Task, a message")
+    parser.add_argument("--task", type=Path, help="task.md: # System, a prompt, # Task, a message")
+    parser.add_argument("--roles", type=Path, help="a port's working folder after preflight: every role that is due")
     parser.add_argument("--work", type=Path, required=True, help="the work tree; edits stay inside it")
     parser.add_argument("--broker", type=Path, required=True, help="directory that holds the broker's socket")
     parser.add_argument("--out", type=Path, required=True, help="directory for status.json and report.json")

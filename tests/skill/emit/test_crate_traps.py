@@ -55,6 +55,9 @@ SILENT = {
 """What is written, and what of it stands in the Tile IR."""
 
 INVALID = {
+    "a break in a for loop": (
+        f"{ONES} let mut t: Tile<f32, {{ [N] }}> = a; for j in 0i32..n {{ if j > 3i32 {{ break; }} t = t + a; }}"
+    ),
     "a reduction by a closure over a matrix": (
         "let a: Tile<f32, { [8, N] }> = constant(1.0f32, const_shape![8, N]);"
         " let t: Tile<f32, { [N] }> = reduce(a, 0i32, 0.0f32, |x: f32, y: f32| x + y);"

@@ -1,0 +1,1 @@
+"""Rules on a port's sources, read without running them: `rules/` holds them, `registry.py` lists them."""

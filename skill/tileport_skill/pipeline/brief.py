@@ -1,0 +1,34 @@
+"""What a role that is due is given: pointers, as `next` prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tileport_skill.pipeline.machine import CAPS
+from tileport_skill.pipeline.roles import BRIEFS, SKILL, own_files
+from tileport_skill.pipeline.verdicts import Role, words
+from tileport_skill.pipeline.work import Work
+from tileport_skill.tilegym.port_files import port_files
+
+
+def brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
+    """Paths to read, to write and to leave a report at, the verdicts there are, and what to run."""
+    checkout, operator = folder.place()
+    history = folder.history()
+    given, files = BRIEFS[role], port_files(checkout, operator)
+    own = own_files(role, files)
+    return {
+        "step": "run",
+        "role": str(role),
+        "repair": [problem.text for problem in history[-1].problems] if repair else None,
+        "operator": operator.name,
+        "repo": str(checkout.root),
+        "read": [str(SKILL / path) for path in given.reads],
+        "reports": [str(folder.root / entry.report) for entry in history if entry.report],
+        "write": [path for path in files.all if path in own],
+        "report": str(folder.report(role, history)),
+        "verdicts": [str(word) for word in words(role)],
+        "runs_at_most": CAPS[role],
+        "check": f"tileport-skill check {role} --work {folder.root}",
+        "then": f"tileport-skill submit {role} --work {folder.root}",
+    }

@@ -1,0 +1,140 @@
+"""`tileport-skill preflight`, `next`, `submit` and `check`: the loop that any agent runtime can run a port by."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter
+
+from tileport_skill.errors import RequestError
+from tileport_skill.pipeline import submit as submitting
+from tileport_skill.pipeline.brief import brief
+from tileport_skill.pipeline.ending import conclude, missing
+from tileport_skill.pipeline.machine import Complete, Run, Step, Stop
+from tileport_skill.pipeline.preflight import Item, look
+from tileport_skill.pipeline.records import Entry, Problem, Task
+from tileport_skill.pipeline.validators.checked import Checked
+from tileport_skill.pipeline.verdicts import Role, Verdict
+from tileport_skill.pipeline.work import Work, hash_tree, open_work
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+
+Folder = Annotated[Path, typer.Option("--work", help="The port's working folder, beside the checkout.")]
+Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout.")]
+Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Which = Annotated[Role, typer.Argument(metavar="ROLE", help="Whose files: analyzer, kernel-writer, ...")]
+FAILED = 10
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command("preflight")(preflight)
+    app.command("next")(next_command)
+    app.command("submit")(submit_command)
+    app.command("check")(check_command)
+
+
+def preflight(operator: str, work: Folder, repo: Repo = Path(), arch: Archs = ["sm_90"]) -> None:  # noqa: B006
+    """Begin a port: see whether this machine has what it needs. Exit status 10 if it has not."""
+    folder = open_work(work, repo)
+    checkout = open_checkout(repo.resolve())
+    task = Task(
+        operator=find_operator(read_operators(checkout), operator).name, repo=str(checkout.root), archs=(*arch,)
+    )
+    with folder.locked():
+        if folder.history():
+            raise RequestError(f"{work} holds a port already; `tileport-skill next --work {work}` goes on with it.")
+        text = json.dumps(TypeAdapter(Task).dump_python(task, mode="json"), indent=1)
+        (folder.root / "port.json").write_text(text, encoding="utf-8")
+        items = look(folder)
+        folder.append(_preflight_entry(items, hash_tree(checkout.root)))
+        for item in items:
+            print(f"{'ok     ' if item.found else 'MISSING'} {item.what}: {item.found or item.otherwise}")
+        _finish(folder)
+    raise typer.Exit(0 if all(item.found for item in items) else FAILED)
+
+
+def next_command(work: Folder, as_json: Json = False) -> None:
+    """Which role is next, and the pointers to give it. Exit status 0 while a role is due or the port is accepted."""
+    folder = Work(work.resolve())
+    folder.task()
+    step = folder.step()
+    _finish(folder)
+    said = _described(folder, step)
+    print(json.dumps(said, indent=1) if as_json else _prose(said))
+    raise typer.Exit(0 if isinstance(step, Run) or step == Complete("accepted") else FAILED)
+
+
+def submit_command(role: Which, work: Folder) -> None:
+    """Take in a role's run: read its report, check its files, record the verdict, say what is next."""
+    folder = Work(work.resolve())
+    folder.task()
+    with folder.locked():
+        entry = submitting.submit(folder, role)
+        _finish(folder)
+    claimed = f" (it said {entry.claimed})" if entry.claimed not in {None, entry.verdict} else ""
+    print(f"{role}: {entry.verdict}{claimed}")
+    print("\n".join([f"- {fact}" for fact in entry.facts] + [f"! {problem.text}" for problem in entry.problems]))
+    print(_prose(_described(folder, folder.step())))
+
+
+def check_command(role: Which, work: Folder, as_json: Json = False) -> None:
+    """What the validators of a role find in the files as they are; nothing is recorded. Exit status 10 if anything."""
+    folder = Work(work.resolve())
+    if role is Role.PREFLIGHT:
+        raise RequestError("preflight has no files to check; run `tileport-skill preflight`.")
+    checked = submitting.check(folder, role, folder.report(role, folder.history()))
+    if as_json:
+        print(json.dumps(TypeAdapter(Checked).dump_python(checked, mode="json"), indent=1))
+    else:
+        lines = [f"- {fact}" for fact in checked.facts]
+        lines += [f"! {problem.text} ({problem.owner})" for problem in checked.problems]
+        print("\n".join([*lines, "problems" if checked.problems else "no problems"]))
+    raise typer.Exit(FAILED if checked.problems else 0)
+
+
+def _preflight_entry(items: tuple[Item, ...], tree: dict[str, str]) -> Entry:
+    lacking = [item for item in items if item.found is None]
+    return Entry(
+        number=1,
+        role=Role.PREFLIGHT,
+        verdict=Verdict.FAIL if lacking else Verdict.PASS,
+        claimed=None,
+        problems=tuple(Problem(owner=Verdict.FAIL_ENVIRONMENT, text=f"{i.what}: {i.otherwise}") for i in lacking),
+        facts=tuple(f"{item.what}: {item.found}" for item in items if item.found),
+        report=None,
+        report_sha256=None,
+        tree=tree,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _finish(folder: Work) -> None:
+    """Writes what an end demands, again if the process was killed before it was written."""
+    step = folder.step()
+    if not isinstance(step, Run):
+        conclude(folder, step)
+
+
+def _described(folder: Work, step: Step) -> dict[str, Any]:
+    match step:
+        case Run(Role.PREFLIGHT):
+            return {"step": "run", "role": "preflight", "do": "tileport-skill preflight OPERATOR --work FOLDER"}
+        case Stop(why):
+            return {"step": "stop", "why": why, "diagnosis": str(folder.root / "diagnosis.md")}
+        case Complete(outcome):
+            contract = str(folder.root / "contract.json")
+            return {"step": "complete", "outcome": outcome, "contract": contract, "missing": missing(folder)}
+        case Run(role, repair):
+            return brief(folder, role, repair=repair)
+
+
+def _prose(said: dict[str, Any]) -> str:
+    return "\n".join(
+        f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in said.items()
+        if value not in (None, [])
+    )

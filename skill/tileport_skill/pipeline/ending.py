@@ -1,0 +1,100 @@
+"""What is left on disk when a port has ended: `diagnosis.md` for every stop, `contract.json` for every port."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tileport_skill.pipeline.machine import Complete, Stop
+from tileport_skill.pipeline.records import Entry
+from tileport_skill.pipeline.work import Work
+from tileport_skill.tilegym.port_files import port_files
+
+
+def conclude(work: Work, end: Stop | Complete) -> Path:
+    """Writes what the end demands, the same each time, and returns the diagnosis's or the contract's path."""
+    history = work.history()
+    if isinstance(end, Stop):
+        path = work.root / "diagnosis.md"
+        path.write_text(diagnosis(end, history), encoding="utf-8")
+        return path
+    path = work.root / "contract.json"
+    path.write_text(json.dumps({"outcome": end.outcome, "files": contract(work, history)}, indent=1), encoding="utf-8")
+    return path
+
+
+def diagnosis(end: Stop, history: Sequence[Entry]) -> str:
+    """Why a port was given up, from the history alone: pure."""
+    last = history[-1]
+    lines = ["# Why this port was given up", "", f"{end.why[0].upper()}{end.why[1:]}.", ""]
+    lines += [f"The last run was {last.role}'s: {last.verdict}."]
+    if last.claimed is not None and last.claimed is not last.verdict:
+        lines.append(f"It said {last.claimed}; the validators found otherwise.")
+    lines += ["", "## What was found", ""]
+    lines += [f"- {problem.text} ({problem.owner})" for problem in last.problems] or ["- nothing beyond the report"]
+    lines += ["", "## The runs", ""]
+    lines += [f"{entry.number}. {entry.role}: {entry.verdict} ({entry.report or 'no report'})" for entry in history]
+    return "\n".join(lines) + "\n"
+
+
+def contract(work: Work, history: Sequence[Entry]) -> list[dict[str, str | None]]:
+    """Every file that belongs to the port, with who wrote it and its hash; `None` for the hash of what is missing."""
+    checkout, operator = work.place()
+    found: list[dict[str, str | None]] = []
+    found += [_line(name, checkout.root / name, _writer(name, history)) for name in port_files(checkout, operator).all]
+    for path in sorted(work.root.rglob("*")):
+        if path.is_file() and path.name not in {"contract.json", "lock"} and "scratch" not in path.parts:
+            name = path.relative_to(work.root).as_posix()
+            found.append(_line(name, path, _author(name)))
+    missing = [name for name in _WANTED if not any(str(line["path"]).startswith(name) for line in found)]
+    return found + [{"path": name, "by": "nobody", "sha256": None} for name in missing]
+
+
+_WANTED = (
+    "port.json",
+    "history.jsonl",
+    "facts/analysis.json",
+    "ir/reference/",
+    "ir/generated/",
+    "pipeline.rs",
+    "logs/build.log",
+    "logs/dispatch.json",
+    "logs/correctness",
+    "performance/",
+    "reports/",
+    "transcript.jsonl",
+)
+"""What belongs to a finished port beside its six files. `pipeline.rs` and `logs/correctness` need a GPU, the
+transcript is the broker's: where they were not brought here they are listed as missing."""
+
+
+def missing(work: Work) -> list[str]:
+    """What the contract demands and is not there."""
+    return [str(line["path"]) for line in contract(work, work.history()) if line["sha256"] is None]
+
+
+def _author(name: str) -> str:
+    """In the working folder roles write reports and what they put under `notes/`; programs write the rest."""
+    if name.startswith("reports/"):
+        return name.split("/")[1].rpartition("-")[0]
+    return "a role" if name.startswith("notes/") else "program"
+
+
+def _writer(path: str, history: Sequence[Entry]) -> str:
+    """The role after whose run the file had the hash it has at the end."""
+    for entry, before in _backwards(history):
+        if entry.tree.get(path) != before.get(path):
+            return str(entry.role)
+    return "the checkout"
+
+
+def _backwards(history: Sequence[Entry]) -> Iterator[tuple[Entry, dict[str, str]]]:
+    for place in range(len(history) - 1, -1, -1):
+        yield history[place], history[place - 1].tree if place else history[place].tree
+
+
+def _line(name: str, path: Path, by: str) -> dict[str, str | None]:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    return {"path": name, "by": by, "sha256": digest}

@@ -1,0 +1,56 @@
+"""The kernel writer's file: its rules, and its Tile IR against the reference's for everything the tests launch."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+from tileport_skill.emit.cli import built_emitter
+from tileport_skill.emit.program import Emitter
+from tileport_skill.errors import RequestError
+from tileport_skill.pipeline.records import Problem
+from tileport_skill.pipeline.validators.checked import Checked
+from tileport_skill.pipeline.validators.facts import broken_rules, captures
+from tileport_skill.pipeline.validators.ir import write_ir
+from tileport_skill.pipeline.verdicts import Verdict
+from tileport_skill.pipeline.work import Work
+from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tileir.verdicts import Equal
+from tileport_skill.verify import Row, verify_kernel
+
+OWNER = Verdict.FAIL_KERNEL
+
+
+def check_kernel(work: Work) -> Checked:
+    checkout, operator = work.place()
+    path = checkout.root / port_files(checkout, operator).kernel
+    if not path.is_file():
+        return Checked(problems=(Problem(owner=OWNER, text=f"{path.name} is not there"),), facts=())
+    problems = broken_rules(work, OWNER, "kernel")
+    emitter, known = Emitter(built_emitter()), captures(work)
+    try:
+        rows = [row for captured in known for row in verify_kernel(captured, path, emitter)]
+    except RequestError as error:
+        return Checked(problems=(*problems, Problem(owner=OWNER, text=str(error))), facts=())
+    shutil.rmtree(work.root / "ir", ignore_errors=True)
+    write_ir(work.root / "ir", known, path, emitter)
+    return Checked(problems=(*problems, *unequal(rows, OWNER)), facts=told(rows))
+
+
+def unequal(rows: list[Row], owner: Verdict) -> list[Problem]:
+    """What is not equal, by kernel and reason, each once, with how often."""
+    counted = Counter(
+        (row.arch, row.kernel, row.verdict.verdict, "; ".join(getattr(row.verdict, "reasons", ()))[:300])
+        for row in rows
+        if row.counts and not isinstance(row.verdict, Equal)
+    )
+    found = [
+        Problem(owner=owner, text=f"{count} of {kernel} ({arch}) {verdict}: {why}")
+        for (arch, kernel, verdict, why), count in counted.items()
+    ]
+    return found or ([] if any(row.counts for row in rows) else [Problem(owner=owner, text="nothing was compared")])
+
+
+def told(rows: list[Row]) -> tuple[str, ...]:
+    rungs = Counter((row.arch, str(row.verdict.proof.rung)) for row in rows if isinstance(row.verdict, Equal))
+    return tuple(f"{arch}: {count} compiled kernels equal by {rung}" for (arch, rung), count in sorted(rungs.items()))
