@@ -29,6 +29,7 @@ bench: setup
 	@.venv/bin/python -m tests.bench
 	@.venv/bin/python -m tests.bench_attempts
 	@.venv/bin/python -m tests.bench_tileir
+	@.venv/bin/python -m tests.bench_draft
 	@.venv/bin/python -m tests.skill.capture.measure
 
 lock: setup

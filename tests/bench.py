@@ -37,11 +37,14 @@ def measures(ended: Ended, whole: float) -> dict[str, str]:
     findings = _findings(attempt)
     assert run is not None
     compared = findings.tile_ir.seconds if findings.tile_ir else 0.0
-    overhead = whole - run.seconds - findings.build.seconds - compared
+    draft = attempt.draft_run()
+    drafted = draft.seconds if draft else 0.0
+    overhead = whole - drafted - run.seconds - findings.build.seconds - compared
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "outcome": ended.outcome.kind,
         "whole attempt, s": f"{whole:.1f}",
+        "draft to begin at, s": f"{drafted:.1f}",
         "agent's container, s": f"{run.seconds:.1f}",
         "cargo build, s": f"{findings.build.seconds:.1f}",
         "capture, emission and comparison of Tile IR, s": f"{compared:.1f}",

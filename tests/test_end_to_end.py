@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,22 @@ def test_the_branch_is_one_commit_of_the_six_files(demo: tuple[Handled, Path], t
     git = ["-C", str(target)]
     assert run_git(*git, "rev-list", "--count", "main..port/silu_and_mul").decode().strip() == "1"
     assert run_git(*git, "status", "--porcelain") == b""
-    ours = (demo_script() / "port" / "kernel.rs").read_bytes()
-    assert run_git(*git, "show", f"port/silu_and_mul:{KERNEL}") == ours
+    kernel = run_git(*git, "show", f"port/silu_and_mul:{KERNEL}").decode()
+    assert "translated from the cuTile Python source by `tileport-skill draft`;" in kernel  # where the agent began
+    assert "let silu_a = gate * sigmoid;" in kernel  # what it made of it
+
+
+def test_the_agent_began_at_a_whole_draft_and_was_told_so(attempt: AttemptFolder) -> None:
+    draft = attempt.draft_run()
+    assert draft is not None
+    assert draft.refused == ()
+    assert draft.report is not None
+    assert [one.kernel for one in draft.report.kernels] == [
+        "_silu_and_mul_kernel_row_wise",
+        "_silu_and_mul_backward_kernel_row_wise",
+    ]
+    assert "A program has drafted the port already" in (attempt.path / "task" / "task.md").read_text()
+    assert "A program drafted a whole port first." in (attempt.path / "report.md").read_text()
 
 
 def test_what_was_hidden_is_recorded_and_the_shipped_port_was_among_it(attempt: AttemptFolder) -> None:
@@ -146,9 +161,9 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
 @pytest.mark.soak  # for every kernel an input is looked for on which the two part
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
     kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
-    spoil = f"sed -i 's/gate \\* sigmoid \\* value/gate * sigmoid + value/' {kernel}"
+    spoil = f"sed -i 's/let result = silu_a \\* value/let result = silu_a + value/' {kernel}"
     script = changed_script(tmp_path, [{"reply": [bash(spoil)]}])
-    ended = port(order(target, script), Progress(), lambda: False)
+    ended = port(replace(order(target, script), draft=True), Progress(), lambda: False)
     assert isinstance(ended.outcome, NotPorted), ended.outcome
     assert "_silu_and_mul_kernel_row_wise" in ended.outcome.reasons[0]
 
@@ -198,8 +213,50 @@ def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp
     assert_rejected_for_the_seventh_file(go_on(attempt, Progress(), lambda: False))
 
 
+def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:
+    tests = "tests/ops/test_relu.py"
+    ended = port(
+        drafted("relu", changed(target, {tests: "def direct(x):\n    return tilegym.ops.cutile.relu(x)"}), target),
+        Progress(),
+        lambda: False,
+    )
+    assert isinstance(ended.outcome, NotPorted), ended.outcome
+    assert ended.outcome.reasons[0].startswith(f"{tests}:")
+    assert "calls the reference's module itself" in ended.outcome.reasons[0]
+    assert ended.attempt is not None
+    report = (ended.attempt.path / "report.md").read_text()
+    assert "no model was in the loop" in report
+    assert "A draft costs no attempt" in report
+    assert containers(ended.attempt) == []
+
+
+@pytest.mark.soak
+def test_a_draft_is_delivered_through_the_same_gates_and_its_commit_says_how_it_was_made(target: Path) -> None:
+    ended = port(drafted("relu", "HEAD", target), Progress(), lambda: False)
+    assert isinstance(ended.outcome, Unproved), ended.outcome
+    said = run_git("-C", str(target), "log", "-1", "--format=%B", "port/relu").decode()
+    assert "no model was in the loop" in said
+    assert "- _relu_fwd_kernel: from the Python source" in said
+
+
+def drafted(operator: str, base: str, target: Path) -> Order:
+    return Order(operator=operator, repository=target, engine="none", base=base)
+
+
+def changed(target: Path, appended: dict[str, str]) -> str:
+    """A commit beside the branches with a line more in some files; the work tree stays as it is."""
+    git = ["-C", str(target)]
+    for path, line in appended.items():
+        (target / path).write_text(f"{(target / path).read_text()}{line}\n")
+    run_git(*git, "add", "-A")
+    commit = run_git(*git, "commit-tree", run_git(*git, "write-tree").decode().strip(), "-p", "HEAD", "-m", "changed")
+    run_git(*git, "reset", "--quiet", "--hard")
+    return commit.decode().strip()
+
+
 def order(target: Path, script: Path) -> Order:
-    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script)
+    """Of a conversation that needs no draft to begin at."""
+    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script, draft=False)
 
 
 def bash(command: str) -> dict[str, object]:
@@ -215,11 +272,11 @@ def changed_script(folder: Path, more: list[dict[str, object]]) -> Path:
     """The demo's script with turns put in before its comparison, and without that."""
     shutil.copytree(demo_script(), folder, dirs_exist_ok=True)
     turns = yaml.safe_load((folder / "script.yaml").read_text())
-    return write_script(folder, [*turns[:5], *more, {"reply": [{"text": "done"}]}])
+    return write_script(folder, [*turns[:2], *more, {"reply": [{"text": "done"}]}])
 
 
 def start(target: Path, script: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target)]
+    command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target), "--no-draft"]
     return subprocess.Popen(
         [*command, "--script", str(script)], start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -46,6 +46,9 @@ def handle_event(
     ] = None,
     script: Annotated[Path | None, typer.Option(help="Replay this conversation instead of asking a model.")] = None,
     live: Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROPIC_API_KEY.")] = False,
+    engine: Annotated[
+        Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
+    ] = None,
     drafts: Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")] = True,
     token: Annotated[str | None, typer.Option(envvar="GITHUB_TOKEN", hidden=True, show_envvar=False)] = None,
     login: Annotated[str, typer.Option(help="Whom the token writes as.")] = "github-actions[bot]",
@@ -54,7 +57,7 @@ def handle_event(
 
     def work(stop: Callable[[], bool]) -> Handled:
         github = _github(dry_run=dry_run, out=out, permission=permission, token=token, login=login)
-        driver = context.obj or replace(local_driver(script, live=live), stop=stop)
+        driver = context.obj or replace(local_driver(script, live=live, drafts=engine == "none"), stop=stop)
         return handle(
             Bot(github=github, driver=driver, checkout=repo, drafts=drafts, log=typer.echo), event_name, _read(event)
         )
@@ -86,11 +89,11 @@ def demo(
     raise typer.Exit(demonstration.exit_status(done))
 
 
-def local_driver(script: Path | None, *, live: bool) -> LocalDriver:
+def local_driver(script: Path | None, *, live: bool, drafts: bool = False) -> LocalDriver:
     """Attempts on this machine, watched at this terminal."""
-    if (script is None) == (not live):
-        raise RequestError("Give either --script FOLDER or --live.")
-    return LocalDriver(script=script, show=_watched)
+    if [script is not None, live, drafts].count(True) != 1:
+        raise RequestError("Give one of --script FOLDER, --live and --engine none.")
+    return LocalDriver(script=script, show=_watched, drafts=drafts)
 
 
 def _told(work: Callable[[], Handled]) -> Handled:

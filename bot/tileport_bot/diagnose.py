@@ -10,7 +10,7 @@ from tileport_bot.excerpts import Excerpt
 from tileport_driver.records import Acceptance, Failed, GateName, MachineryFailed, NotPorted, Refused
 from tileport_driver.report import first_line_and_rest
 
-Owner = Literal["kernel", "host", "environment", "compiler", "agent", "request", "unknown"]
+Owner = Literal["kernel", "host", "environment", "compiler", "agent", "request", "draft", "unknown"]
 
 OWNERS: dict[Owner, str] = {
     "kernel": "the kernel (`kernel.rs`)",
@@ -19,6 +19,7 @@ OWNERS: dict[Owner, str] = {
     "compiler": "the compiler, not the port",
     "agent": "the agent: it left no port that could be judged",
     "request": "the request",
+    "draft": "the drafting program: it has no words for this operator. A draft costs no attempt",
     "unknown": "not told by the record: kernel or host",
 }
 
@@ -48,15 +49,20 @@ def first_failed_gate(acceptance: Acceptance | None) -> Failed | None:
 
 
 def diagnose(
-    outcome: NotPorted | Refused | MachineryFailed, failed: Failed | None, excerpt: Excerpt | None
+    outcome: NotPorted | Refused | MachineryFailed,
+    failed: Failed | None,
+    excerpt: Excerpt | None,
+    *,
+    drafted: bool = False,
 ) -> Diagnosis:
+    """`drafted`: no model was in the loop."""
     match outcome:
         case Refused(reason=reason):
             return _without_gate("The request cannot be served as asked.", (reason,), "request")
         case MachineryFailed(reason=reason):
             return _without_gate("Our own machinery failed. This costs no attempt.", (reason,), "environment")
         case NotPorted(reasons=reasons) if failed is None:
-            return _without_gate("No gate was reached.", reasons, "agent")
+            return _without_gate("No gate was reached.", reasons, "draft" if drafted else "agent")
     assert failed is not None
     return Diagnosis(
         gate=failed.gate,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tileport_bot.status import Stage
-from tileport_driver.records import Acceptance, GateName, Outcome, Usage
+from tileport_driver.records import Acceptance, DraftRun, GateName, Outcome, Usage
 from tileport_driver.report import IrRow
 
 
@@ -38,6 +38,8 @@ class Finished:
     ir_rows: tuple[IrRow, ...] = ()
     reruns: tuple[Rerun, ...] = ()
     usage: Usage | None = None
+    draft: DraftRun | None = None
+    """What the drafting program came to, where no model was in the loop; such an attempt costs none."""
 
 
 OnStage = Callable[[Stage], None]

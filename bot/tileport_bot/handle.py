@@ -117,15 +117,15 @@ def port(bot: Bot, place: Place, record: Record) -> Handled:
 
 
 def conclude(record: Record, finished: Finished, pull_request: PullRequest | None) -> tuple[Record, Result]:
-    """The record and the comment of an attempt that is over; only a rejected port, or none, costs one."""
+    """The record and the comment of an attempt that is over; only a model's rejected port, or none, costs one."""
     outcome = finished.outcome
     if isinstance(outcome, Ported | Unproved):
         result = Result(outcome=outcome, pull_request=pull_request, finished=finished)
         return ended(record, Stage.DONE, outcome.kind), result
     failed = first_failed_gate(finished.acceptance)
     excerpt = first_failure(failed, finished.attempt_dir) if failed else None
-    diagnosis = diagnose(outcome, failed, excerpt)
-    spent = record.spent + isinstance(outcome, NotPorted)
+    diagnosis = diagnose(outcome, failed, excerpt, drafted=finished.draft is not None)
+    spent = record.spent + (isinstance(outcome, NotPorted) and finished.draft is None)
     record = replace(ended(record, Stage.FAILED, how_it_ended(outcome, diagnosis)), spent=spent)
     return record, Result(outcome=outcome, diagnosis=diagnosis, finished=finished)
 

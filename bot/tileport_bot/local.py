@@ -29,7 +29,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDriver:
-    """Makes attempts here, with the scripted conversation in `script` or, without one, with the real API.
+    """Makes attempts here, with the scripted conversation in `script` or, without one, with the real API; or drafts.
 
     `show` runs an attempt while somebody watches it; it hands the work the progress it is to report to.
     """
@@ -38,9 +38,11 @@ class LocalDriver:
     show: Callable[[Callable[[Progress], Ended]], Ended]
     stop: Callable[[], bool] = lambda: False
     keep: bool = False
+    drafts: bool = False
+    """Have a program draft the port, with no model in the loop."""
 
     def run(self, operator: str, repository: Path, attempt: int, on_stage: OnStage) -> Finished:
-        engine: EngineName = "scripted" if self.script else "anthropic"
+        engine: EngineName = "none" if self.drafts else "scripted" if self.script else "anthropic"
         order = Order(
             operator=operator,
             repository=repository,
@@ -74,6 +76,7 @@ def _finished(ended: Ended) -> Finished:
         ir_rows=ir_rows(attempt),
         reruns=(Rerun("tile-ir", f"tileport-skill verify {attempt.request().operator} --repo ."),),
         usage=run.usage if run else None,
+        draft=attempt.draft_alone(),
     )
 
 

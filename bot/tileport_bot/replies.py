@@ -16,6 +16,7 @@ from tileport_bot.diagnose import OWNERS, Diagnosis
 from tileport_bot.driver import Finished
 from tileport_bot.github import PullRequest
 from tileport_bot.status import MAX_ATTEMPTS, Record, Stage, status_marker
+from tileport_driver.draft_words import draft_view
 from tileport_driver.records import Failed, Gate, NotRun, Outcome, Passed, Ported, Unproved
 from tileport_driver.report import first_line_and_rest
 from tileport_skill.pages.markdown import code, fit, plain
@@ -89,6 +90,7 @@ def pull_request_body(record: Record, *, issue: int, finished: Finished, deliver
         gates=[(gate, _evidence(gate)) for gate in gates],
         missing=[gate for gate in gates if isinstance(gate, NotRun)],
         finished=finished,
+        draft=draft_view(finished.draft) if finished.draft else None,
         branch=delivery_branch,
         reruns=[(gate.gate, reruns[gate.gate]) for gate in gates if gate.gate in reruns],
         sign_off=SIGN_OFF,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -66,15 +66,20 @@ def port_command(
     repo: Repo = Path(),
     script: Annotated[Path | None, typer.Option(help="Replay the conversation scripted in this folder.")] = None,
     live: Annotated[bool, typer.Option(help="Call the real API; ANTHROPIC_API_KEY stays outside.")] = False,
+    engine: Annotated[
+        Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
+    ] = None,
+    draft: Annotated[bool, typer.Option(help="Have the agent begin at a program's draft.")] = True,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Port one operator: exit 0 accepted, 10 rejected, 11 inconclusive, 12 refused, 13 our machinery failed."""
-    if (script is None) == (not live):
-        raise typer.BadParameter("give either --script FOLDER or --live", param_hint="--script / --live")
-    engine: EngineName = "anthropic" if live else "scripted"
-    order = Order(operator=operator, repository=repo, engine=engine, script=script, base=base, keep=keep)
+    if [script is not None, live, engine is not None].count(True) != 1:
+        hint = "--script / --live / --engine"
+        raise typer.BadParameter("give one of --script FOLDER, --live and --engine none", param_hint=hint)
+    writer: EngineName = engine or ("anthropic" if live else "scripted")
+    order = Order(operator=operator, repository=repo, engine=writer, script=script, base=base, keep=keep, draft=draft)
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
 
 
@@ -276,6 +281,25 @@ def dashboard_command(
 
 
 @app.command()
+def infra(
+    repo: Repo = Path(),
+    base: Annotated[str, typer.Option(help="The commit to make it on.")] = "HEAD",
+    as_json: AsJson = False,
+) -> None:
+    """Deliver what ports share as a branch of its own: exit 0 delivered or already there, 12 refused."""
+    from tileport_driver.infra import TITLE, deliver_infrastructure
+
+    made = deliver_infrastructure(repo, base)
+    if as_json:
+        print(json.dumps(None if made is None else asdict(made) | {"title": TITLE}, indent=2))
+    elif made is None:
+        stdout().print("This repository has it: drafts made here rely on it.")
+    else:
+        stdout().print(f"Branch {made.delivery.branch} stands at {made.delivery.commit[:12]}. Its pull request:\n")
+        stdout().print(f"{TITLE}\n\n{made.body}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Say what this machine lacks for the gates that need a GPU: exit 0 nothing, 11 something."""
     from tileport_driver.gpu.host import needs
@@ -320,6 +344,7 @@ def _document(folder: AttemptFolder) -> dict[str, object]:
     records = {
         "request": folder.request(),
         "agent_run": folder.agent_run(),
+        "draft_run": folder.draft_run(),
         "patch": folder.patch(),
         "acceptance": folder.acceptance(),
         "outcome": folder.outcome(),

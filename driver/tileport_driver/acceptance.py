@@ -32,6 +32,7 @@ from tileport_driver.source_rules import broken_rules
 from tileport_driver.store import AttemptFolder
 from tileport_driver.tile_ir_words import equal, unequal
 from tileport_skill.errors import MachineryError
+from tileport_skill.infrastructure import is_there, needed_by
 from tileport_skill.judge.findings import Build, Findings, TileIr
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
@@ -40,6 +41,10 @@ _LIMITS = Limits(seconds=2400.0)
 _GATES: tuple[GateName, ...] = ("policy", "apply", "build", "tile-ir", "correctness", "performance")
 
 
+MISSING_INFRASTRUCTURE = (
+    "relies on what ports share, which this repository lacks. `tileport infra --repo REPO` makes that change; merge it "
+    "first, or have the port drafted here."
+)
 GpuGates = Callable[[AttemptFolder, AgentCheckout, Patch], list[Gate]]
 
 
@@ -88,6 +93,9 @@ def _rules(policy: Gate, record: AgentCheckout, base: Path, tree: Path) -> Gate:
     checkout = open_checkout(tree)
     files = port_files(checkout, find_operator(read_operators(checkout), record.operator))
     broken = broken_rules(files, lambda path: _text(base / path), lambda path: _text(tree / path))
+    if not is_there(checkout):
+        texts = {path: _text(tree / path) or "" for path in (files.wrapper, files.launcher)}
+        broken += [f"{path}: {MISSING_INFRASTRUCTURE}" for path in needed_by(texts)]
     if broken:
         return Failed(gate="policy", reasons=tuple(broken), files=("patch.diff",))
     evidence = "The sources keep to the rules: no reach into other modules, files, streams, processes or the reference."
@@ -108,7 +116,7 @@ def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Pa
         return Failed(gate="apply", reasons=(f"git refused the patch: {refusal}",), files=("patch.diff",))
     evidence = (
         f"Applied to a fresh tree of {record.base_commit[:12]} with the port hidden ({record.agent_tree[:12]}).",
-        f"The tree that results is the tree the agent left: {patch.result_tree}.",
+        f"The tree that results is the tree that was left: {patch.result_tree}.",
     )
     return Passed(gate="apply", evidence=evidence, seconds=time.monotonic() - started)
 

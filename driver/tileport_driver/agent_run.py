@@ -175,7 +175,7 @@ def write_task(attempt: AttemptFolder) -> None:
     patch = before.diff if before is not None and before.diff.is_file() else None
     if patch is not None:
         shutil.copyfile(patch, attempt.task / PREVIOUS_PATCH)
-    text = task_text(attempt.checkout(), request.diagnosis, patch is not None)
+    text = task_text(attempt.checkout(), attempt.draft_run(), request.diagnosis, patch is not None)
     (attempt.task / "task.md").write_text(text, encoding="utf-8")
 
 
@@ -200,6 +200,7 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> Co
     status = _status_dir(attempt)
     status.mkdir(exist_ok=True)
     attempt.sockets.mkdir(parents=True, exist_ok=True)
+    write_task(attempt)  # again: now it is known what was drafted
     for folder in (tree, status):
         give_to_container_user(folder)
     return ContainerSpec(

@@ -17,6 +17,7 @@ from pathlib import Path
 import docker
 
 from tileport_driver import checkout as checkouts
+from tileport_driver import draft_run
 from tileport_driver.acceptance import GpuGates, Judge, judge
 from tileport_driver.agent_run import (
     KEY_VARIABLE,
@@ -29,6 +30,7 @@ from tileport_driver.agent_run import (
     write_task,
 )
 from tileport_driver.deliver import deliver
+from tileport_driver.draft_words import drafted_how
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
@@ -42,7 +44,7 @@ from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.outcome import decide
 from tileport_driver.patch import capture, mask_secrets
 from tileport_driver.progress import Progress, Stage
-from tileport_driver.records import AgentRun, Delivery, Refused, Rejected
+from tileport_driver.records import AgentRun, Delivery, DraftRun, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
 from tileport_driver.sweep import sweep
@@ -131,23 +133,48 @@ def look_for_leaks(attempt: AttemptFolder, host: Host, prints: Fingerprints) -> 
 
 
 def run(attempt: AttemptFolder, host: Host) -> None:
-    """The agent, in its container, until it ends, fails or outlives its limit."""
+    """The agent, in its container, until it ends, fails or outlives its limit; or the drafting program alone."""
     host.progress.enter(Stage.RUNNING)
     if start_over(host.client, attempt) or not _agent_tree(attempt).exists():
-        prepare(attempt, host)
-        host.progress.enter(Stage.RUNNING)
-    agent_host = AgentHost(
-        client=host.client,
-        image=host.agent_image,
-        toolchain=host.toolchain,
-        progress=host.progress,
-        stop=host.stop,
-    )
+        _prepare_again(attempt, host)
+    if attempt.request().engine == "none" or attempt.request().draft:
+        _draft(attempt, host)
+    if attempt.request().engine == "none":
+        return
     try:
-        attempt.write("agent_run", run_agent(agent_host, attempt, _agent_tree(attempt)))
+        attempt.write("agent_run", run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt)))
     except ScriptMismatch as mismatch:
         attempt.write("outcome", Refused(reason=str(mismatch)))
     clean_up(host.client, attempt)
+
+
+def _draft(attempt: AttemptFolder, host: Host) -> None:
+    """Into the agent's tree, once. An agent can do without: for it a program that breaks down is no end."""
+    if attempt.draft_run() is not None:
+        return
+    if draft_run.left_unfinished(host.client, attempt):
+        _prepare_again(attempt, host)
+    # The judge's image: it holds neither agent nor broker.
+    seat = _seat(host, host.acceptance_image)
+    try:
+        drafted = draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS)
+    except MachineryError as error:
+        if attempt.request().engine == "none":
+            raise
+        _prepare_again(attempt, host)
+        drafted = DraftRun(seconds=0.0, report=None, refused=(str(error),))
+    attempt.write("draft_run", drafted)
+    draft_run.clean_up(host.client, attempt)
+
+
+def _prepare_again(attempt: AttemptFolder, host: Host) -> None:
+    draft_run.forget(attempt)
+    prepare(attempt, host)
+    host.progress.enter(Stage.RUNNING)
+
+
+def _seat(host: Host, image: str) -> AgentHost:
+    return AgentHost(client=host.client, image=image, toolchain=host.toolchain, progress=host.progress, stop=host.stop)
 
 
 def take_patch(attempt: AttemptFolder, host: Host) -> None:
@@ -166,8 +193,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
 def check(attempt: AttemptFolder, host: Host) -> None:
     """The gates, from base tree and patch alone."""
     host.progress.enter(Stage.CHECKING)
-    patch = attempt.patch()
-    if patch is None:
+    patch, draft = attempt.patch(), attempt.draft_alone()
+    if patch is None or (draft is not None and draft.refused):
         return
     seat = judge_on(host, gpu_gates(host.progress.say))
     attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
@@ -178,7 +205,7 @@ def publish(attempt: AttemptFolder, host: Host) -> None:
     host.progress.enter(Stage.PUBLISHING)
     if attempt.outcome() is not None:
         return
-    run_record, acceptance = attempt.agent_run(), attempt.acceptance()
+    run_record, acceptance = attempt.agent_run() or attempt.draft_alone(), attempt.acceptance()
     if run_record is None:
         raise MachineryError("the agent's run left no record; resume the attempt.")
     delivery = _deliver(attempt, run_record) if acceptance and not isinstance(acceptance, Rejected) else None
@@ -212,17 +239,30 @@ def timed(attempt: AttemptFolder, name: str, host: Host) -> None:
         file.write(f'{{"stage": "{name}", "seconds": {time.monotonic() - started:.2f}}}\n')
 
 
-def _deliver(attempt: AttemptFolder, run_record: AgentRun) -> Delivery:
+def _deliver(attempt: AttemptFolder, run_record: AgentRun | DraftRun) -> Delivery:
     request, record, patch = attempt.request(), attempt.checkout(), attempt.patch()
     if patch is None:
         raise MachineryError("the attempt was judged without a patch; resume it.")
     tree = checkouts.delivery_tree(record, attempt.trusted, attempt.work / "delivery", patch)
     trusted = open_trusted(attempt.trusted, attempt.work / "delivery")
-    how = f"Written by the {request.engine} engine in {run_record.turns} turns, judged from the patch alone."
+    if isinstance(run_record, DraftRun):
+        how = drafted_how(run_record)
+    else:
+        written = f"Written by the {request.engine} engine in {run_record.turns} turns{_from_where(attempt)}"
+        how = f"{written}, judged from the patch alone."
     return deliver(trusted, Path(request.repository), record, tree, attempt.id, how)
 
 
+def _from_where(attempt: AttemptFolder) -> str:
+    draft = attempt.draft_run()
+    return " from a program's draft" if draft is not None and not draft.refused else ""
+
+
 def _finished(attempt: AttemptFolder) -> bool:
+    """Whether what lies in the tree is taken as a patch; of a draft also where it is not a whole port."""
+    draft = attempt.draft_alone()
+    if draft is not None:
+        return draft.report is not None and bool(draft.report.files)
     run_record = attempt.agent_run()
     return run_record is not None and run_record.status == "finished"
 

@@ -27,8 +27,14 @@ def deliver(
 
     Raises `RequestError` if the branch exists and is not ours: a person's work is never overwritten.
     """
-    branch = branch_name(record.operator)
-    commit = trusted.commit_tree(tree, _message(record.operator, attempt, how), parent=record.base_commit)
+    how = f"{how}\nEvery gate and its evidence is in the pull request."
+    said = message(f"Port {record.operator} to cuTile Rust", attempt, how)
+    commit = trusted.commit_tree(tree, said, parent=record.base_commit)
+    return place(trusted, target, branch_name(record.operator), commit, attempt)
+
+
+def place(trusted: TrustedRepository, target: Path, branch: str, commit: str, attempt: str) -> Delivery:
+    """Makes `branch` of the target stand at a commit of ours. Raises as `deliver` does."""
     existing = _tip(target, branch)
     if existing == commit:
         return Delivery(branch=branch, commit=commit)
@@ -49,12 +55,10 @@ def deliver(
     return Delivery(branch=branch, commit=commit)
 
 
-def _message(operator: str, attempt: str, how: str) -> str:
+def message(title: str, attempt: str, body: str) -> str:
+    """A commit's, with the trailer by which a branch is known to be ours."""
     name, mail = "Tileport", "tileport@users.noreply.invalid"
-    return (
-        f"Port {operator} to cuTile Rust\n\n{how}\nEvery gate and its evidence is in the pull request.\n\n"
-        f"{TRAILER} {attempt}\nSigned-off-by: {name} <{mail}>\n"
-    )
+    return f"{title}\n\n{body}\n\n{TRAILER} {attempt}\nSigned-off-by: {name} <{mail}>\n"
 
 
 def _tip(target: Path, branch: str) -> str | None:

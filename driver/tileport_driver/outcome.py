@@ -7,6 +7,7 @@ from tileport_driver.records import (
     Accepted,
     AgentRun,
     Delivery,
+    DraftRun,
     Failed,
     Gate,
     Inconclusive,
@@ -28,12 +29,15 @@ def accept(gates: tuple[Gate, ...]) -> Acceptance:
     return Accepted(gates=gates)
 
 
-def decide(run: AgentRun, acceptance: Acceptance | None, delivery: Delivery | None) -> Outcome:
+def decide(run: AgentRun | DraftRun, acceptance: Acceptance | None, delivery: Delivery | None) -> Outcome:
     """How the attempt ended. `delivery` is None exactly when nothing may be delivered."""
-    if run.status != "finished":
+    if isinstance(run, DraftRun):
+        if run.refused:
+            return NotPorted(reasons=run.refused)
+    elif run.status != "finished":
         return NotPorted(reasons=(f"The agent {run.status}: {run.summary}",))
     if acceptance is None:
-        return NotPorted(reasons=("The agent left nothing to judge.",))
+        return NotPorted(reasons=("There is nothing to judge.",))
     if isinstance(acceptance, Rejected):
         reasons = [reason for gate in acceptance.gates if isinstance(gate, Failed) for reason in gate.reasons]
         return NotPorted(reasons=tuple(reasons))

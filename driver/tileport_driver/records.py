@@ -10,8 +10,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator
 
+from tileport_skill.draft.report import DraftReport
+
 EngineName = Literal["scripted", "anthropic", "none"]
-"""Who writes the port; `none` for a patch that was there already."""
+"""Who writes the port; `none`: a program, or whoever wrote a patch that was there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class PortRequest:
     engine: EngineName
     script: str | None = None
     """Folder of the scripted conversation; only for the scripted engine."""
+    draft: bool = False
+    """Whether the agent begins at a program's draft of the port."""
     attempt: int = 1
     """Its number among the attempts at this operator and reference, from 1; the ledger counts."""
     previous: str | None = None
@@ -133,6 +137,18 @@ class AgentRun:
     turns: int
     usage: Usage
     summary: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRun:
+    """What the drafting program came to: alone, or before the agent that goes on from there."""
+
+    seconds: float
+    report: DraftReport | None
+    """None if the program refused the request itself."""
+    refused: tuple[str, ...]
+    """Why there is no whole port, each kernel by name and line; empty when there is one."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

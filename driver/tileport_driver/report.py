@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from tileport_driver.draft_words import COSTS_NOTHING, draft_view
 from tileport_driver.records import (
     Acceptance,
     AgentRun,
     Delivery,
+    DraftRun,
     Failed,
     Gate,
     Hidden,
@@ -79,6 +81,13 @@ class ReportInput:
     outcome: Outcome
     hidden: tuple[Hidden, ...] = ()
     agent_run: AgentRun | None = None
+    draft_run: DraftRun | None = None
+    """What the agent began at; without an agent's run, all there is."""
+
+    @property
+    def no_model(self) -> bool:
+        return self.draft_run is not None and self.agent_run is None
+
     turns: tuple[Turn, ...] = ()
     patch: Patch | None = None
     diff: str = ""
@@ -111,8 +120,8 @@ def report_markdown(report: ReportInput) -> str:
     return render(TEMPLATES / "report.md.j2", **_context(report))
 
 
-def headline(outcome: Outcome, operator: str) -> Headline:
-    """How the attempt ended, in a title and one sentence."""
+def headline(outcome: Outcome, operator: str, *, draft: bool = False) -> Headline:
+    """How the attempt ended, in a title and one sentence; of a draft, that it costs nothing."""
     match outcome:
         case Ported(delivery=delivery):
             return Headline(
@@ -128,7 +137,10 @@ def headline(outcome: Outcome, operator: str) -> Headline:
                 f"No gate failed, and {gates} could not run here. {_where(delivery)}; this costs no attempt.",
             )
         case NotPorted(reasons=reasons):
-            return Headline("not ported", f"{operator} was not ported", f"Nothing was delivered. {_sentences(reasons)}")
+            sentence = f"Nothing was delivered. {_sentences(reasons)}"
+            return Headline(
+                "not ported", f"{operator} was not ported", f"{sentence} {COSTS_NOTHING}" if draft else sentence
+            )
         case Refused(reason=reason):
             return Headline("refused", f"The request for {operator} was refused", reason)
         case MachineryFailed(reason=reason):
@@ -183,7 +195,9 @@ def _context(report: ReportInput) -> dict[str, object]:
     gates = report.acceptance.gates if report.acceptance else ()
     return {
         "report": report,
-        "headline": headline(report.outcome, report.operator),
+        "headline": headline(report.outcome, report.operator, draft=report.no_model),
+        "draft": draft_view(report.draft_run, alone=report.no_model) if report.draft_run else None,
+        "author": "program" if report.no_model else "agent",
         "gates": [_gate_view(gate) for gate in gates],
         "missing": [gate for gate in gates if isinstance(gate, NotRun)],
         "files": split_diff(report.diff),

@@ -47,6 +47,7 @@ def gather(attempt: AttemptFolder, outcome: Outcome) -> ReportInput:
         outcome=outcome,
         hidden=checkout.hidden,
         agent_run=attempt.agent_run(),
+        draft_run=attempt.draft_run(),
         turns=_turns(attempt),
         patch=attempt.patch(),
         diff=attempt.diff.read_text(encoding="utf-8", errors="replace") if attempt.diff.is_file() else "",

@@ -35,6 +35,8 @@ class Order:
     """Other operators whose ports are hidden too, in any spelling."""
     hide_twins: bool = False
     """Hide every port that is nearer to this one than ports are anyway."""
+    draft: bool = True
+    """Whether an agent begins at a draft; `engine` none is nothing but one."""
 
 
 def make_request(order: Order) -> PortRequest:
@@ -53,6 +55,7 @@ def make_request(order: Order) -> PortRequest:
         reference_hash=hashlib.sha256(reference).hexdigest(),
         engine=order.engine,
         script=str(order.script.resolve()) if order.script else None,
+        draft=order.draft,
         keep=order.keep,
         also_hidden=_also(checkout, operator, order),
     )

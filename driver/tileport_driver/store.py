@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tileport_driver.host.paths import runtime_dir, state_dir
-from tileport_driver.records import Acceptance, AgentCheckout, AgentRun, Outcome, Patch, PortRequest
+from tileport_driver.records import Acceptance, AgentCheckout, AgentRun, DraftRun, Outcome, Patch, PortRequest
 from tileport_skill.errors import MachineryError, RequestError
 
 Record = TypeVar("Record")
@@ -78,6 +78,14 @@ class AttemptFolder:
     def agent_run(self) -> AgentRun | None:
         found: AgentRun | None = self._maybe("agent_run.json", AgentRun)
         return found
+
+    def draft_run(self) -> DraftRun | None:
+        found: DraftRun | None = self._maybe("draft_run.json", DraftRun)
+        return found
+
+    def draft_alone(self) -> DraftRun | None:
+        """The draft where no model was in the loop."""
+        return self.draft_run() if self.request().engine == "none" else None
 
     def patch(self) -> Patch | None:
         found: Patch | None = self._maybe("patch.json", Patch)

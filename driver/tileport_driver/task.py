@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tileport_driver.records import AgentCheckout
+from tileport_driver.records import AgentCheckout, DraftRun
 
 _SYSTEM = """\
 You port kernels from cuTile Python to cuTile Rust, in a TileGym checkout at /work. You have a shell and a text editor;
@@ -33,14 +33,34 @@ An attempt before this one was judged and rejected. What the gates said:
 Start from that: mend what was found, and do not repeat it.
 """
 _MOST_DIAGNOSIS = 20_000
+_DRAFTED = """
+A program has drafted the port already: the six files are there, its changes uncommitted. The draft follows the
+reference line by line and should be equal to it. Make it a port that people want to own (names, idiom, structure,
+comments), and verify after each change.
+"""
+_HALF_DRAFTED = """
+A program tried to draft the port and could not do all of it; what it wrote is there, uncommitted. What stood in its
+way:
+{reasons}
+"""
 
 
-def task_text(checkout: AgentCheckout, diagnosis: str = "", previous_patch: bool = False) -> str:
+def task_text(
+    checkout: AgentCheckout, draft: DraftRun | None = None, diagnosis: str = "", previous_patch: bool = False
+) -> str:
     """`task.md`, as the agent's process reads it. `diagnosis` is why the attempt before this one was rejected."""
     files = "\n".join(f"- {path}" for path in checkout.allowed)
-    task = _TASK.format(operator=checkout.operator, files=files)
+    task = _TASK.format(operator=checkout.operator, files=files) + _about(draft)
     if diagnosis:
         quoted = "\n".join(f"    {line}" for line in diagnosis[:_MOST_DIAGNOSIS].splitlines())
         patch = f"\nIts patch is /task/{PREVIOUS_PATCH}; `git apply` takes it.\n" if previous_patch else ""
         task += _PREVIOUS.format(diagnosis=quoted, patch=patch)
     return f"# System\n{_SYSTEM}\n# Task\n{task}"
+
+
+def _about(draft: DraftRun | None) -> str:
+    if draft is None:
+        return ""
+    refused = [f"{one.kernel}: {one.reason}" for one in draft.report.refused] if draft.report is not None else []
+    reasons = [*draft.refused, *([] if draft.refused else refused)]
+    return _HALF_DRAFTED.format(reasons="\n".join(f"- {reason}" for reason in reasons)) if reasons else _DRAFTED

@@ -10,6 +10,7 @@ from tileport_skill import verify_cli
 from tileport_skill.capture import cli as capture_cli
 from tileport_skill.capture import survey_cli
 from tileport_skill.draft import cli as draft_cli
+from tileport_skill.draft import table_cli
 from tileport_skill.emit import cli as emit_cli
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.lint import cli as lint_cli
@@ -29,6 +30,7 @@ bench_cli.add_commands(app)
 draft_cli.add_commands(app)
 lint_cli.add_commands(app)
 pipeline_cli.add_commands(app)
+table_cli.add_commands(app)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tests.bot.conftest import MakeRoom, Room, event, rejected, unproved
 from tileport_bot.driver import Cancelled, Finished
 from tileport_bot.permissions import Permission
 from tileport_bot.status import Stage, read_record
-from tileport_driver.records import Delivery, MachineryFailed, Ported, Refused
+from tileport_driver.records import Delivery, DraftRun, MachineryFailed, NotPorted, Ported, Refused
 from tileport_skill.errors import MachineryError, RequestError
 
 STAGES = ["authorised", "queued", "preparing", "running", "captured", "checking", "publishing", "done"]
@@ -102,6 +102,15 @@ def test_two_attempts_stay_two_and_a_third_is_refused(make_room: MakeRoom, tmp_p
     room.handle("issues", labelled_again("2026-08-22T14:00:00Z"))
     assert room.driver.ran == [("silu_and_mul", 1), ("silu_and_mul", 2)]
     assert "Both attempts at `silu_and_mul` are spent" in room.comment(2)
+
+
+def test_a_rejected_draft_costs_no_attempt_and_is_the_programs(make_room: MakeRoom, tmp_path: Path) -> None:
+    draft = DraftRun(seconds=1, report=None, refused=("No port can be drafted: x.",))
+    room = make_room(Finished(outcome=NotPorted(reasons=draft.refused), draft=draft))
+    room.handle("issues.labeled")
+    assert "2 of 2 attempts left" in room.comment()
+    assert "the drafting program" in room.comment()
+    assert "No port can be drafted: x." in room.comment()
 
 
 def test_a_changed_reference_is_another_request_with_its_own_attempts(

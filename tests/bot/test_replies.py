@@ -18,7 +18,10 @@ from tileport_bot.excerpts import Excerpt, first_failure
 from tileport_bot.github import PullRequest
 from tileport_bot.replies import Result, status_comment
 from tileport_bot.status import Record, Stage, read_record
-from tileport_driver.records import Failed, MachineryFailed, NotPorted, Refused, Rejected
+from tileport_driver.records import DraftRun, Failed, MachineryFailed, NotPorted, Refused, Rejected
+from tileport_skill.draft.measure import Measured
+from tileport_skill.draft.operator import Refusal
+from tileport_skill.draft.report import DraftReport
 from tileport_skill.pages.markdown import COMMENT_LIMIT
 
 Golden = Callable[[str, str], None]
@@ -133,6 +136,22 @@ def test_a_comment_is_short_and_whole_whatever_the_log_holds(tmp_path: Path, siz
     assert rendered.count("<details>") == rendered.count("</details>")
     assert "<script>" not in rendered
     assert "<b>" not in rendered
+
+
+def test_a_drafts_pull_request_says_that_no_model_wrote_it_and_what_it_leaves_out() -> None:
+    measured = Measured(
+        kernel="_rows", entry="rows", python_lines=9, rust_lines=9, names=1, names_kept=1, numbered=(), unsafe=1
+    )
+    refused = (Refusal(kernel="_running", reason="a call of cuda.tile.cumsum", line=41),)
+    report = DraftReport(
+        operator="rows", files=("rows.py",), kernels=(measured,), refused=refused, host=None, seconds=1
+    )
+    finished = replace(unproved(), draft=DraftRun(seconds=1, report=report, refused=()), usage=None)
+    body = replies.pull_request_body(RECORD, issue=1, finished=finished, delivery_branch="b")
+    assert "no model was in the loop" in body
+    assert "| `_rows` | Python source |" in body
+    assert "| `_running` | **not drafted** (line 41 of the reference): a call of cuda.tile.cumsum |" in body
+    assert "Tokens" not in body
 
 
 def test_a_pull_request_body_with_thousands_of_rows_fits() -> None:

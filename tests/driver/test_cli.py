@@ -49,7 +49,16 @@ def test_a_refusal_is_json_too(target: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["outcome"]["kind"] == "refused"
 
 
-@pytest.mark.parametrize("args", [["port", "scale"], ["port", "scale", "--live", "--script", "x"], ["prot"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["port", "scale"],
+        ["port", "scale", "--live", "--script", "x"],
+        ["port", "scale", "--engine", "none", "--live"],
+        ["port", "scale", "--engine", "some"],
+        ["prot"],
+    ],
+)
 def test_a_usage_error_exits_2(args: list[str], tmp_path: Path) -> None:
     assert tileport(*args, state=tmp_path).returncode == 2
 

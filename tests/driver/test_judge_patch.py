@@ -131,3 +131,12 @@ def test_a_full_folder_for_the_pack_is_refused_before_anything_is_built(
     (tmp_path / "pack" / "mine").touch()
     with pytest.raises(RequestError, match="is not empty"):
         ask(target, tmp_path, change(), pack=tmp_path / "pack")
+
+
+def test_a_port_that_relies_on_what_the_repository_lacks_is_rejected_and_told_what_to_merge(
+    folder: AttemptFolder, change: Change
+) -> None:
+    wrapper = "from tilegym.backend.cutile_rs.launching import Launcher\n\nlauncher = Launcher\n"
+    gates = judged(folder, change(scale=wrapper))
+    assert isinstance(gates["policy"], Failed)
+    assert any("`tileport infra --repo REPO`" in reason for reason in gates["policy"].reasons)

@@ -53,12 +53,18 @@ class Session:
     limits: Limits
     library: Path | None = None
     """The port's built library; with it the tests run on the port, without it on the reference."""
+    calls: bool = False
+    """Whether the tests run on the port's wrapper alone, without its library, and its calls into that are recorded."""
     tuning: bool = True
     """Whether host code tunes: without, each call launches once, with the hints it has untuned."""
     for_ports: bool = True
     """Whether each launch also gets its kernel as compiled under what a port's launcher assumes of its arguments."""
     files: tuple[str, ...] = ()
     """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
+
+    @property
+    def of_port(self) -> bool:
+        return self.calls or self.library is not None
 
 
 def run(session: Session) -> None:
@@ -70,7 +76,7 @@ def run(session: Session) -> None:
     session.answer.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="tileport-capture-") as folder:
         scratch = Path(folder)
-        benchmarks = session.library is None  # a port is not asked for them, so they are not imported either
+        benchmarks = not session.of_port  # a port is not asked for them, so they are not imported either
         root, tests = tests_of(session.checkout, session.operators, scratch, session.files, benchmarks=benchmarks)
         environment = _environment(session, root.resolve(), scratch)
         code, said = bounded(_command(session.limits, root, tests), root, environment, session.limits.seconds)
@@ -128,7 +134,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
     environment["TILEPORT_CAPTURE"] = str(request)
     if not session.tuning:
         environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
-    if session.library is not None:
+    if session.of_port:
         environment |= _port_environment(session.library, scratch)
     return environment
 
@@ -162,7 +168,8 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
     return {
         "operators": [operator.name for operator in session.operators],
         "arch": session.profile.arch,
-        "backend": REFERENCE_BACKEND if session.library is None else PORT_BACKEND,
+        "backend": PORT_BACKEND if session.of_port else REFERENCE_BACKEND,
+        "calls": session.calls,
         "symbol": session.symbol,
         "root": str(root),
         "package": str((session.checkout.root / session.checkout.package).resolve()),
@@ -175,13 +182,16 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
     }
 
 
-def _port_environment(library: Path, scratch: Path) -> dict[str, str]:
-    """Lets TileGym find the built library, and cuTile Rust our stand-in for `tileiras`."""
+def _port_environment(library: Path | None, scratch: Path) -> dict[str, str]:
+    """Lets TileGym find the built library, and cuTile Rust our stand-in for `tileiras`; or a file in its place."""
     crate = scratch / "crate"
     release = crate / "target" / "release"
     release.mkdir(parents=True)
     (crate / "Cargo.toml").touch()
-    (release / LIBRARY).symlink_to(library.resolve())
+    if library is None:
+        (release / LIBRARY).touch()
+    else:
+        (release / LIBRARY).symlink_to(library.resolve())
     assembler = scratch / "tileiras"
     assembler.write_text(
         f'#!/bin/sh\nunset LD_PRELOAD\nexec "{sys.executable}" -S -E "{ASSEMBLER}" "$@"\n', encoding="utf-8"

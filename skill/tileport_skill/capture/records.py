@@ -291,3 +291,54 @@ class PortRecording:
     versions: dict[str, str]
     seconds: float
     __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CArray:
+    """An array as a port's wrapper describes it to its launcher."""
+
+    kind: Literal["array"] = "array"
+    pointer: str
+    """`storage 2 + 64`, in bytes."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: int
+    """TileGym's code of the element type."""
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CNumber:
+    """A number as C converted it."""
+
+    kind: Literal["number"] = "number"
+    value: int | float
+    __pydantic_config__: ClassVar = FORBID
+
+
+CValue = Annotated[CArray | CNumber, Discriminator("kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CCall:
+    """One call of a port's wrapper into its library, stopped at the C function's door."""
+
+    test: str
+    purpose: Literal["launch", "tune"]
+    symbol: str
+    arguments: tuple[CValue, ...]
+    __pydantic_config__: ClassVar = FORBID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecording:
+    """Everything one architecture's run of the tests on a port's wrapper yielded, without its library."""
+
+    operators: tuple[str, ...]
+    arch: str
+    profile: str
+    tests: tuple[Test, ...]
+    calls: tuple[CCall, ...]
+    versions: dict[str, str]
+    seconds: float
+    __pydantic_config__: ClassVar = FORBID

@@ -13,14 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from tileport_skill.capture.child import Limits, Session, run
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.capture.records import Capture, PortRecording, Test
+from tileport_skill.capture.records import CallRecording, Capture, PortRecording, Test
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 SYMBOL = "kernel_entry"
 """The entry symbol of every exported reference: one for all, since it is part of the cubin."""
 
-Answer = TypeVar("Answer", Capture, PortRecording)
+Answer = TypeVar("Answer", Capture, PortRecording, CallRecording)
 
 
 def capture(
@@ -88,6 +88,29 @@ def record_port(
         )
         run(session)
         recorded = _read(session.answer, PortRecording)
+        _check_collected(recorded.tests)
+        found.append(recorded)
+    return tuple(found)
+
+
+def record_calls(
+    checkout: Checkout, operators: Sequence[Operator], archs: Sequence[str], out: Path, *, tuning: bool = True
+) -> tuple[CallRecording, ...]:
+    """Runs the same tests on the ports' wrappers without any library; `out/<arch>/calls/calls.json`."""
+    found = []
+    for profile in [profile_of(arch) for arch in archs]:
+        session = Session(
+            checkout=checkout,
+            operators=operators,
+            profile=profile,
+            symbol="",
+            answer=out / profile.arch / "calls" / "calls.json",
+            limits=Limits(),
+            tuning=tuning,
+            calls=True,
+        )
+        run(session)
+        recorded = _read(session.answer, CallRecording)
         _check_collected(recorded.tests)
         found.append(recorded)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""`--check`: a draft laid beside its operator's checkout and proved by `verify`; the table of what came out."""
+"""`--check`: a draft's kernels proved by `verify`, its wrapper by the dispatch check; the table of what came out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from tileport_skill.capture.records import Capture
+from tileport_skill.capture.session import record_calls
+from tileport_skill.draft import dispatch
+from tileport_skill.draft.crossing import c_function
+from tileport_skill.draft.dispatch import Agreement, agreement
 from tileport_skill.draft.measure import Measured
 from tileport_skill.draft.operator import KernelDraft, Refusal
+from tileport_skill.draft.overlay import lay_out
 from tileport_skill.emit.program import Emitter
+from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tileir.verdicts import Equal
 from tileport_skill.verify import Row, verify_kernel
 
@@ -41,6 +48,24 @@ def check(draft: KernelDraft, captures: Sequence[Capture], kernel: Path, emitter
     return (*lines, *(refused_line(one) for one in draft.refused))
 
 
+def check_dispatch(
+    checkout: Checkout,
+    operator: Operator,
+    draft: KernelDraft,
+    wrapper: str,
+    captures: Sequence[Capture],
+    *,
+    tuning: bool = True,
+) -> tuple[Agreement, ...]:
+    """What `wrapper` asks of its launcher in the operator's tests, against `captures`: one line an architecture."""
+    functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
+    archs = [captured.arch for captured in captures]
+    with TemporaryDirectory(prefix="tileport-dispatch-") as folder:
+        copy = lay_out(checkout, operator, wrapper, Path(folder) / "checkout")
+        recorded = record_calls(copy, [operator], archs, Path(folder) / "out", tuning=tuning)
+    return tuple(agreement(*both, functions) for both in zip(captures, recorded, strict=True))
+
+
 def refused_line(refusal: Refusal) -> Line:
     return Line(kernel=refusal.kernel, equal={}, different=0, unknown=0, why=(), measured=None, refused=refusal)
 
@@ -61,7 +86,19 @@ def _line(one: Measured, rows: Sequence[Row]) -> Line:
 
 
 def exit_status(lines: Sequence[Line]) -> int:
-    """0 every kernel translated and equal, 10 one is different, 11 one is refused or not known to be equal."""
+    """0 every kernel translated and none known to differ, 10 one is different, 11 one is refused or not known."""
     if any(line.different for line in lines):
         return 10
     return 11 if any(line.unknown or line.refused for line in lines) else 0
+
+
+def checked_status(lines: Sequence[Line], agreements: Sequence[Agreement] | None) -> int:
+    """The same where a proof was asked for: 0 says that every kernel was shown equal and every launch agrees.
+
+    None for kernels alone, which launch nothing.
+    """
+    statuses = (exit_status(lines), 0 if agreements is None else dispatch.exit_status(agreements))
+    if 10 in statuses:
+        return 10
+    shown = bool(lines) and all(line.equal for line in lines)
+    return 0 if statuses == (0, 0) and shown else 11

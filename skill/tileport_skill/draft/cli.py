@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture
-from tileport_skill.draft.check import Line, check, exit_status, refused_line
+from tileport_skill.draft.check import Line, check, check_dispatch, checked_status, exit_status, refused_line
+from tileport_skill.draft.dispatch import Agreement
 from tileport_skill.draft.measure import Measured
 from tileport_skill.draft.operator import KernelDraft, draft_kernel
 from tileport_skill.draft.port import PortDraft, check_vacant, draft_port, kernel_alone
+from tileport_skill.draft.report import report_of, write_report
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
@@ -33,14 +34,23 @@ Out = Annotated[
 ]
 KernelOnly = Annotated[bool, typer.Option("--kernel-only", help="Write kernel.rs alone, also where a port is already.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
-Check = Annotated[bool, typer.Option("--check", help="Prove the draft against everything captured, on the CPU.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Prove kernels and dispatch against all that is captured, on the CPU.")
+]
 Declare = Annotated[
     bool, typer.Option("--declare", help="Let the kernel declare operations that cuTile Rust 0.2.0 has no word for.")
 ]
 Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
 Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Report = Annotated[Path | None, typer.Option("--report", help="Write what came out as JSON, for another program.")]
 ARCHS = ["sm_90"]
+MOST_REASONS = 12
+NOT_RUN = (
+    "Not run, as it needs a build: rustc on the files, and the launcher itself. In the checkout with the draft: "
+    "`cargo build --release` in cutile_kernels, then `tileport-skill verify OP --library target/release/"
+    "libcutile_kernels.so`."
+)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -57,13 +67,14 @@ def draft_command(
     declare: Declare = False,
     emitter: Program = None,
     tuning: Tuning = True,
+    report: Report = None,
     as_json: Json = False,
 ) -> None:
     """Draft an operator's port, six files: kernels translated from the Python source, launcher, wrapper, three edits.
 
     Where the host code has no counterpart there is kernel.rs alone, and the reason. Exit status: 0 the whole port
-    (with --check: and its kernels are equal), 10 one differs, 11 something is refused or not known to be equal, 12 bad
-    request, 13 our machinery.
+    (with --check: and all of it was shown equal, kernel by kernel and launch by launch), 10 something differs, 11
+    something is refused or not known to be equal, 12 bad request, 13 our machinery.
     """
     started = time.monotonic()
     checkout = open_checkout(repo)
@@ -71,21 +82,31 @@ def draft_command(
     if not kernel_only:
         check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
-        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning)
+        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked)
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
     draft = draft_kernel(checkout, found, list(known.values()), arch[0], declare=declare)
     port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
     _write(out, port)
-    path = out / port_files(checkout, found).kernel
-    lines = _lines(draft, captures, path, Emitter(emitter or built_emitter()) if checked else None)
+    lines = _lines(draft)
+    agreements: tuple[Agreement, ...] = ()
+    if checked and draft.text is not None:
+        paths = port_files(checkout, found)
+        lines = check(draft, captures, out / paths.kernel, Emitter(emitter or built_emitter()))
+        if (wrapper := port.files.get(paths.wrapper)) is not None:
+            agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
     seconds = time.monotonic() - started
+    if report is not None:
+        write_report(report_of(found.name, draft, port, seconds), report)
     if as_json:
-        _print_json(found.name, out, port, lines, seconds)
+        _print_json(found.name, out, port, lines, agreements, seconds)
     else:
         _print(out, port, lines, seconds)
-    raise typer.Exit(exit_status(lines) or (11 if port.refused else 0))
+        if checked:
+            _print_checked(agreements)
+    status = checked_status(lines, None if kernel_only else agreements) if checked else exit_status(lines)
+    raise typer.Exit(status or (11 if port.refused else 0))
 
 
 def _write(out: Path, port: PortDraft) -> None:
@@ -94,9 +115,7 @@ def _write(out: Path, port: PortDraft) -> None:
         (out / name).write_text(text, encoding="utf-8")
 
 
-def _lines(draft: KernelDraft, captures: tuple[Capture, ...], path: Path, emitter: Emitter | None) -> tuple[Line, ...]:
-    if emitter is not None and draft.text is not None:
-        return check(draft, captures, path, emitter)
+def _lines(draft: KernelDraft) -> tuple[Line, ...]:
     made = [
         Line(kernel=m.kernel, equal={}, different=0, unknown=0, why=(), measured=m, refused=None)
         for m in draft.translated
@@ -104,15 +123,35 @@ def _lines(draft: KernelDraft, captures: tuple[Capture, ...], path: Path, emitte
     return (*made, *map(refused_line, draft.refused))
 
 
-def _print_json(operator: str, out: Path, port: PortDraft, lines: tuple[Line, ...], seconds: float) -> None:
+def _print_json(
+    operator: str,
+    out: Path,
+    port: PortDraft,
+    lines: tuple[Line, ...],
+    agreements: tuple[Agreement, ...],
+    seconds: float,
+) -> None:
     document = {
         "operator": operator,
         "files": [str(out / name) for name in port.files],
         "refused": port.refused,
         "seconds": round(seconds, 1),
         "kernels": TypeAdapter(tuple[Line, ...]).dump_python(lines, mode="json"),
+        "dispatch": TypeAdapter(tuple[Agreement, ...]).dump_python(agreements, mode="json"),
     }
     print(json.dumps(document, indent=1))
+
+
+def _print_checked(agreements: tuple[Agreement, ...]) -> None:
+    """What the wrapper asks for, and what a check without a build leaves open."""
+    for one in agreements:
+        print(f"Dispatch, {one.arch}: {one.agree} of {one.launches} launches agree.")
+        for what, reasons in (("wrong", one.wrong), ("not seen", one.missing)):
+            for reason, count in list(reasons.items())[:MOST_REASONS]:
+                print(f"  {what}, {count}: {reason}")
+    if not agreements:
+        print("Dispatch was not checked: there is no wrapper.")
+    print(NOT_RUN)
 
 
 def _print(out: Path, port: PortDraft, lines: tuple[Line, ...], seconds: float) -> None:

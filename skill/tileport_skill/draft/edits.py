@@ -80,7 +80,9 @@ def with_backend(text: str, path: str) -> str:
             f'{indent}    {name} = {name} + ["{PORT_BACKEND}"]',
         ]
     if places and not _imports_it(tree):
-        first = next((n for n, line in enumerate(lines) if re.match(r"from tilegym\b", line)), None)
+        froms = [n for n, line in enumerate(lines) if re.match(r"from tilegym\b", line)]
+        plain = [n + 1 for n, line in enumerate(lines) if line == "import tilegym"]
+        first = next(iter([*froms, *plain]), None)
         if first is None:
             raise RequestError(f"{path} imports nothing from tilegym; import {AVAILABLE} from tilegym.backend there.")
         lines.insert(first, f"from tilegym.backend import {AVAILABLE}")

@@ -6,7 +6,7 @@ derives from each call's own arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tileport_skill.draft.crossing import (
     DESCRIPTOR_CODES,
@@ -67,26 +67,32 @@ LAUNCH_ARGUMENTS = (
 )
 
 
-def print_launcher(operator: str, licence: str, functions: Sequence[CFunction]) -> str:
-    """The whole file."""
+def print_launcher(operator: str, licence: str, functions: Sequence[CFunction], *, shared: bool = False) -> str:
+    """The whole file. `shared`: `ffi_util.rs` has what launchers of drafts share, by `tileport infra`."""
     parts = [f"{licence}\n//\n// The C functions of {operator}, made by `tileport-skill draft`: one launch each.\n"]
-    parts.append("\n".join(_imports(operator, functions)) + "\n")
-    parts.append(FITS)
-    arrays = [array for function in functions for array in function.arrays]
-    if any(not array.pointer for array in arrays):
-        parts.append(BORROWED)
-    if any(one.endswith(TENSOR_CORES) for function in functions for one in function.generics):
-        parts.append(TENSOR_CORE_TYPE)
+    used = _shared_by(functions)
+    parts.append("\n".join(_imports(operator, functions, used if shared else {})) + "\n")
+    parts += () if shared else used.values()
     parts += ["\n".join(_function(function)) + "\n" for function in functions]
     return "\n".join(parts)
 
 
-def _imports(operator: str, functions: Sequence[CFunction]) -> Iterator[str]:
+def _shared_by(functions: Sequence[CFunction]) -> dict[str, str]:
+    """What these launchers need that others need too: its name in `ffi_util.rs`, and its text."""
+    used = {"fits": FITS}
+    if any(not array.pointer for function in functions for array in function.arrays):
+        used["borrow_tensor_on as borrowed"] = BORROWED
+    if any(one.endswith(TENSOR_CORES) for function in functions for one in function.generics):
+        used["tensor_core_type"] = TENSOR_CORE_TYPE
+    return used
+
+
+def _imports(operator: str, functions: Sequence[CFunction], shared: Collection[str]) -> Iterator[str]:
     arrays = [array for function in functions for array in function.arrays]
     dtypes = {dtype for function in functions for found in function.dtypes for dtype in found}
     dtypes |= {array.element for array in arrays}
     yield "use core::ffi::c_void;"
-    if any(not array.pointer for array in arrays):
+    if not shared and any(not array.pointer for array in arrays):
         yield "use core::mem::ManuallyDrop;"
     yield ""
     if any(array.pointer for array in arrays):
@@ -99,7 +105,7 @@ def _imports(operator: str, functions: Sequence[CFunction]) -> Iterator[str]:
     yield "use cutile::prelude::*;"
     yield "use cutile::tile_kernel::{CompileOptions, TileKernel};"
     yield ""
-    yield "use crate::ffi_util::{TensorDesc, rc};"
+    yield f"use crate::ffi_util::{{{', '.join(sorted(['TensorDesc', 'rc', *shared]))}}};"
     entries = sorted(function.entry for function in functions)
     yield from _listed(f"use {module_name(operator)}::", entries)
 

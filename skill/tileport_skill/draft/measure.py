@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.kernel import Entry
@@ -15,6 +15,8 @@ from tileport_skill.draft.printer import print_function
 NUMBERED = re.compile(r"^[a-z]{1,3}_?\d+$")
 """`v12`, `tmp_3`: names that only count. A name of the source may look so and is no fault."""
 NAMES_KEPT, LINES_FACTOR = 0.5, 3.0
+Route = Literal["Python source", "Tile IR"]
+"""What a kernel was drafted from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class Measured:
     numbered: tuple[str, ...]
     unsafe: int
     """`unsafe` in the entry: of itself, and of each access in it."""
+    route: Route = "Python source"
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property

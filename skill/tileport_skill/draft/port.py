@@ -12,6 +12,7 @@ from tileport_skill.draft.operator import LICENCE, KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import print_wrapper
 from tileport_skill.errors import RequestError
+from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 
@@ -47,7 +48,7 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     kernel = kernel_alone(checkout, operator, draft).files
     try:
         launcher, wrapper = launcher_and_wrapper(
-            operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft
+            operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft, shared=is_there(checkout)
         )
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
@@ -61,8 +62,13 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     return PortDraft(files=files, refused=None)
 
 
-def launcher_and_wrapper(operator: Operator, reference: str, draft: KernelDraft) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper. Raises `Untranslatable` naming what stands in the way."""
+def launcher_and_wrapper(
+    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False
+) -> tuple[str, str]:
+    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share.
+
+    Raises `Untranslatable` naming what stands in the way.
+    """
     kernels = [entry.kernel for entry in draft.entries]
     for kernel in kernels:
         if kernels.count(kernel) > 1:
@@ -70,8 +76,8 @@ def launcher_and_wrapper(operator: Operator, reference: str, draft: KernelDraft)
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
-    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused)
-    return print_launcher(operator.name, LICENCE, functions), wrapper
+    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused, shared=shared)
+    return print_launcher(operator.name, LICENCE, functions, shared=shared), wrapper
 
 
 def _text(checkout: Checkout, path: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tileport_skill.draft.crossing import ArrayArgument, CFunction, FixedArgument, ScalarArgument
 from tileport_skill.draft.host import Host, Piece
+from tileport_skill.infrastructure import MODULE
 
 WIDTH = 120
 C_TYPES = {"i32": "int32_t", "f32": "float", "bool": "int32_t"}
@@ -23,6 +24,15 @@ TUNING_IMPORTS = (
     "from tilegym.backend.cutile_rs.autotuner import autotune_launch",
     "from tilegym.backend.cutile_rs.autotuner import get_cache_stats",
 )
+SHARED_IMPORTS = (
+    f"from {MODULE} import Launcher",
+    f"from {MODULE} import kernel as _kernel",
+)
+SHARED = """\
+_LAUNCHER = Launcher("{operator}", _CDEF)
+_launch = _LAUNCHER.launch
+"""
+SHARED_TUNING = "_exhaustive_search = _LAUNCHER.exhaustive_search\n"
 LAUNCHING = '''\
 _AUTO = -1  # leaves a hint to the compiler
 
@@ -89,20 +99,23 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
 '''
 
 
-def print_wrapper(operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str]) -> str:
-    """The whole file. `refused` says of kernels that are not drafted why."""
+def print_wrapper(
+    operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str], *, shared: bool = False
+) -> str:
+    """The whole file. `refused` says of kernels that are not drafted why; `shared` is as for the launcher."""
     launched = {piece.kernel for piece in host.pieces}
     by_kernel = {function.kernel: function for function in functions if function.kernel in launched}
-    imports = {*host.imports, *IMPORTS, *(TUNING_IMPORTS if host.tunes else ())}
+    own = SHARED_IMPORTS if shared else (*IMPORTS, *(TUNING_IMPORTS if host.tunes else ()))
+    imports = {*host.imports, *own}
     blocks = [
         _head(operator, host),
         "\n".join(_sorted(imports)),
         '_CDEF = """\n' + "".join(f"{line}\n" for one in by_kernel.values() for line in _declared(one)) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
-    text += LAUNCHING.format(operator=operator)
+    text += (SHARED if shared else LAUNCHING).format(operator=operator)
     if host.tunes:
-        text += "\n\n" + TUNING.format(operator=operator)
+        text += SHARED_TUNING if shared else "\n\n" + TUNING.format(operator=operator)
     previous: Piece | None = None
     for piece in host.pieces:
         joined = previous is not None and piece.line == previous.end + 1

@@ -7,6 +7,7 @@ values for them; pointers agree if one renaming of storages makes them agree.
 from __future__ import annotations
 
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def paired(captured: Capture, recorded: PortRecording, outline: Callable[[str], 
     """
     known = {s.id: s for s in captured.specialisations}
     ours, theirs = _by_test(captured.launches), _by_test(recorded.launches)
-    ran = {_neutral(test.id): test for test in recorded.tests}
+    ran = {neutral(test.id): test for test in recorded.tests}
     found: list[Pair] = []
     for test, launches in ours.items():
         if is_benchmark(test.partition("::")[0]):
@@ -90,11 +91,12 @@ def _without_backward(launch: Launch | PortLaunch) -> Pair:
 def _by_test(launches: Iterable[Made]) -> dict[str, list[Made]]:
     found: dict[str, list[Made]] = defaultdict(list)
     for launch in launches:
-        found[_neutral(launch.test)].append(launch)
+        found[neutral(launch.test)].append(launch)
     return found
 
 
-def _neutral(test: str) -> str:
+def neutral(test: str) -> str:
+    """A test's name whichever side it ran on."""
     return PORT_WORD.sub("cutile", test)
 
 
@@ -207,10 +209,17 @@ def flattened(launch: Launch, specialisation: Specialisation) -> tuple[PortParam
             found += [PortParameter(type="i32", value=str(n)) for n in (*argument.shape, *argument.strides)]
         elif isinstance(argument, ValueArgument):
             dtype = {"float": "f32", "int": "i32", "bool": "i1"}.get(argument.type, argument.type)
-            found.append(PortParameter(type=dtype, value=argument.text))
+            found.append(PortParameter(type=dtype, value=_as_kernel_sees_it(argument)))
         else:
             found.append(PortParameter(type="list", value="?"))
     return tuple(found)
+
+
+def _as_kernel_sees_it(argument: ValueArgument) -> str:
+    """A Python number as 32 bits hold it: 1e-5 is another number there, and `True` is 1."""
+    if argument.type == "float":
+        return repr(struct.unpack("<f", struct.pack("<f", float(argument.text)))[0])
+    return str(int(argument.text == "True")) if argument.type == "bool" else argument.text
 
 
 def _types(parameters: Sequence[PortParameter]) -> str:

@@ -95,6 +95,11 @@ def test_the_condition_is_imported_where_the_tests_do_not() -> None:
     assert added.index("from tilegym.backend import is_backend_available") < added.index("class Test_One:")
 
 
+def test_a_file_that_only_imports_the_package_gets_the_import_after_it() -> None:
+    added = with_backend('import pytest\nimport tilegym\n\n_backends = ["cutile"]\n', "test_one.py")
+    assert added.startswith("import pytest\nimport tilegym\nfrom tilegym.backend import is_backend_available\n")
+
+
 @pytest.mark.parametrize(
     ("edit", "text", "says"),
     [

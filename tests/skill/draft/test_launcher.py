@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,15 @@ def launcher(draft: KernelDraft) -> str:
 
 def test_the_launcher_reads_as_the_golden_does(draft: KernelDraft, golden: Golden) -> None:
     golden("drafted_ffi.rs", launcher(draft))
+
+
+def test_where_ports_share_it_nothing_of_it_is_carried(draft: KernelDraft) -> None:
+    functions = [c_function("drafted", entry) for entry in draft.entries]
+    text = print_launcher("drafted", LICENCE, functions, shared=True)
+    assert not re.search(r"^(unsafe )?fn ", text, re.MULTILINE)
+    assert "use crate::ffi_util::{TensorDesc, borrow_tensor_on as borrowed, fits, rc, tensor_core_type};" in text
+    own = launcher(draft)
+    assert text[text.index("/// Queues") :] == own[own.index("/// Queues") :]
 
 
 def test_only_captured_element_types_are_dispatched_to(draft: KernelDraft) -> None:

@@ -13,11 +13,13 @@ import pytest
 import torch
 from tests.conftest import Golden
 
+from tileport_skill import infrastructure
 from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.host import read_host
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import print_wrapper
+from tileport_skill.infrastructure import MODULE
 
 REFERENCE = (Path(__file__).parents[2] / "data/drafts/host.py.txt").read_text(encoding="utf-8")
 
@@ -31,6 +33,13 @@ def wrapper(draft: KernelDraft) -> str:
 
 def test_the_wrapper_reads_as_the_golden_does(wrapper: str, golden: Golden) -> None:
     golden("drafted_wrapper.py.txt", wrapper)
+
+
+@pytest.fixture(scope="module")
+def sharing(draft: KernelDraft) -> str:
+    """The wrapper where the repository has what ports share."""
+    functions = [c_function("drafted", entry) for entry in draft.entries]
+    return print_wrapper("drafted", read_host(REFERENCE), functions, {}, shared=True)
 
 
 def test_what_no_registered_function_reaches_is_left_behind(wrapper: str) -> None:
@@ -83,6 +92,10 @@ def loaded(wrapper: str, monkeypatch: pytest.MonkeyPatch, tuning: bool) -> tuple
         module = types.ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
+    launching = types.ModuleType(MODULE)
+    monkeypatch.setitem(sys.modules, MODULE, launching)
+    text = Path(infrastructure.__file__).with_name("launching.py.txt").read_text(encoding="utf-8")
+    exec(compile(text, "launching.py", "exec"), vars(launching))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: types.SimpleNamespace(cuda_stream=77))
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
     names: dict[str, Any] = {"__name__": "drafted"}
@@ -115,6 +128,19 @@ def test_a_kernel_that_is_not_drafted_says_so_when_it_is_launched(
     with pytest.raises(NotImplementedError, match=r"_running_kernel is not drafted: .*cumsum"):
         names["leaky"](torch.zeros(128, requires_grad=True)).sum().backward()
     assert [name for name, _ in library.calls] == ["cutile_drafted_leaky_kernel"]
+
+
+def test_with_the_shared_launcher_the_same_is_launched_by_a_wrapper_half_as_long(
+    wrapper: str, sharing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(sharing.splitlines()) < 0.65 * len(wrapper.splitlines())
+    calls = []
+    for text in (wrapper, sharing):
+        names, library = loaded(text, monkeypatch, tuning=True)
+        names["leaky"](torch.zeros(3, 100))
+        names["rows"](torch.zeros(7, 30), torch.zeros(30))
+        calls.append(library.calls)
+    assert calls[0] == calls[1] != []
 
 
 @pytest.mark.parametrize(

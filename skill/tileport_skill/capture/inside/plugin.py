@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
 from tileport_skill.capture.inside.benchmarks import BenchmarkFile
+from tileport_skill.capture.inside.c_calls import CallRecorder
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
@@ -46,7 +47,7 @@ tensors.install(REQUEST["package"], REQUEST["root"])
 values.install()
 RECORDER = Recorder(PROFILE.arch, HostRecorder(REQUEST["package"], REQUEST["root"]))
 RECORDER.install()
-PORT = PortRecorder(Path(REQUEST["launches"]))
+PORT = CallRecorder() if REQUEST["calls"] else PortRecorder(Path(REQUEST["launches"]))
 PORT.install()
 TESTS: list[records.Test] = []
 TORCH: list[guard.TorchAsItWas] = []
@@ -117,8 +118,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
-    launches: list[records.Launch | records.PortLaunch] = [*RECORDER.launches, *PORT.launches]
-    made = [launch.purpose for launch in launches if launch.test == test]
+    made = [launch.purpose for launch in (*RECORDER.launches, *PORT.made) if launch.test == test]
     reason, where = (None, None) if call.excinfo is None else _blame(call.excinfo)
     return records.Test(
         id=test,
@@ -177,8 +177,18 @@ def _with_host(number: int, launch: records.Launch) -> records.Launch:
     return dataclasses.replace(launch, before=before, after=after)
 
 
-def _recording() -> records.PortRecording:
+def _recording() -> records.PortRecording | records.CallRecording:
     """A reference kernel launched from a port's test would be missing here, so it is an error of that test."""
+    if isinstance(PORT, CallRecorder):
+        return records.CallRecording(
+            operators=tuple(REQUEST["operators"]),
+            arch=PROFILE.arch,
+            profile=PROFILE.name,
+            tests=tuple(map(_without_reference, TESTS)),
+            calls=tuple(PORT.calls),
+            versions=_versions(),
+            seconds=round(time.monotonic() - STARTED, 2),
+        )
     return records.PortRecording(
         operators=tuple(REQUEST["operators"]),
         arch=PROFILE.arch,

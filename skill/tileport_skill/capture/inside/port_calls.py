@@ -57,6 +57,11 @@ class PortRecorder:
         self._storages.clear()
         self._numbers.clear()
 
+    @property
+    def made(self) -> list[Any]:
+        """What was launched so far, in whatever form it was seen."""
+        return self.launches
+
     def poll(self, purpose: Any) -> None:
         """Takes in what was launched since the last call, as made for `purpose`."""
         if not self._log.exists():
@@ -86,11 +91,16 @@ class PortRecorder:
         return base + int(tensor.storage_offset()) * tensor.element_size()
 
 
+def pointer_text(address: int) -> str:
+    """Which storage an address given out here points into, and how many bytes from its beginning."""
+    storage, offset = divmod(address - FIRST_ADDRESS, STORAGE_SPACING)
+    return f"storage {storage} + {offset}"
+
+
 def _parameter(type: str, word: str) -> records.PortParameter:
     bits = int(word, 16)
     if type == "ptr":
-        storage, offset = divmod(bits - FIRST_ADDRESS, STORAGE_SPACING)
-        return records.PortParameter(type=type, value=f"storage {storage} + {offset}")
+        return records.PortParameter(type=type, value=pointer_text(bits))
     if type.startswith("f"):
         width, code = {"f32": (4, "<f"), "f64": (8, "<d"), "f16": (2, "<e")}.get(type, (8, "<q"))
         return records.PortParameter(type=type, value=repr(struct.unpack(code, bits.to_bytes(8, "little")[:width])[0]))

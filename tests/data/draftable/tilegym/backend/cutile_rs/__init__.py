@@ -1,0 +1,1 @@
+"""Loader and tuner of the Rust library."""

@@ -1,0 +1,3 @@
+"""Reference implementations."""
+
+from . import centred, leaky, product, swapped  # noqa: F401

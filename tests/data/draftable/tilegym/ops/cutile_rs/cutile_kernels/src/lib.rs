@@ -1,0 +1,1 @@
+// One library of all ports.
