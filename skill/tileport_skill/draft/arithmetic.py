@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import operator as operators
+from collections.abc import Callable
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product
+from tileport_skill.draft.derived import origin_of, pending
 from tileport_skill.draft.rust import Binary, Expr, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
 
@@ -28,6 +31,14 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.GtE: (">=", "ge_tile"),
     ast.Eq: ("==", "eq_tile"),
     ast.NotEq: ("!=", "ne_tile"),
+}
+FOLDED: dict[str, Callable[[float, float], bool]] = {
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+    "==": operators.eq,
+    "!=": operators.ne,
 }
 MODES = "rounding::NearestEven, ftz::Disabled"
 FLOATS = frozenset({"f16", "bf16", "f32", "f64", "tf32"})
@@ -96,18 +107,15 @@ def _negated(value: Tile) -> Tile:
 
 
 def _numbers(body: Body, operator: str, left: Number, right: Number, element: str) -> Number:
+    origin = origin_of(f"{{}} {operator} {{}}", left, right)
+    if origin is not None and element == "f32":
+        return pending(origin, "f32")
     a, b = as_scalar(body, left, element), as_scalar(body, right, element)
     fixed = left.fixed and right.fixed
-    if operator == "//":
-        return _floor_division(body, a, b, fixed)
     if operator == "%" and element == "i32" and not fixed:
         return _modulo(body, a, b)
-    return Number(expr=Binary(operator, a.expr, b.expr), dtype=element, fixed=fixed)
-
-
-def _floor_division(body: Body, a: Number, b: Number, fixed: bool) -> Number:
-    expr: Expr = Binary("/", a.expr, b.expr)
-    return Number(expr=expr, dtype=a.dtype, fixed=fixed)
+    expr: Expr = Binary("/" if operator == "//" else operator, a.expr, b.expr)
+    return Number(expr=expr, dtype=element, fixed=fixed, origin=origin)
 
 
 def _modulo(body: Body, a: Number, b: Number) -> Number:
@@ -119,9 +127,7 @@ def compare(body: Body, operator: ast.cmpop, left: Value, right: Value) -> Value
     if known is None:
         raise Untranslatable(f"the comparison {type(operator).__name__}")
     if isinstance(left, Number) and isinstance(right, Number):
-        dtype = left.dtype if left.literal is None else right.dtype
-        a, b = as_scalar(body, left, dtype), as_scalar(body, right, dtype)
-        return Number(expr=Binary(known[0], a.expr, b.expr), dtype="bool", fixed=left.fixed and right.fixed)
+        return compare_numbers(body, known[0], left, right)
     dims = broadcast_dims(dims_of(left), dims_of(right))
     tiles = [value for value in (left, right) if isinstance(value, Tile)]
     if not tiles:
@@ -132,6 +138,19 @@ def compare(body: Body, operator: ast.cmpop, left: Value, right: Value) -> Value
     return Tile(expr=call(known[1], a_tile.expr, b_tile.expr), element="bool", dims=dims)
 
 
+def compare_numbers(body: Body, operator: str, left: Number, right: Number) -> Number:
+    if left.literal is not None and right.literal is not None:
+        holds = FOLDED[operator](left.literal, right.literal)
+        return Number(expr=word(str(holds).lower()), dtype="bool", literal=holds, fixed=True, origin=str(holds))
+    origin = origin_of(f"{{}} {operator} {{}}", left, right)
+    if origin is not None and "f32" in (left.dtype, right.dtype):
+        return pending(origin, "bool")
+    dtype = left.dtype if left.literal is None else right.dtype
+    a, b = as_scalar(body, left, dtype), as_scalar(body, right, dtype)
+    fixed = left.fixed and right.fixed
+    return Number(expr=Binary(operator, a.expr, b.expr), dtype="bool", fixed=fixed, origin=origin)
+
+
 def negative(body: Body, value: Value) -> Value:
     match value:
         case Number(literal=int() | float() as literal):
@@ -139,7 +158,11 @@ def negative(body: Body, value: Value) -> Value:
 
             return number(-literal)
         case Number():
-            return Number(expr=Binary("-", word("0"), value.expr), dtype=value.dtype, fixed=value.fixed)
+            origin = origin_of("-{}", value)
+            if origin is not None and value.dtype == "f32":
+                return pending(origin, "f32")
+            negated = Binary("-", word("0"), value.expr)
+            return Number(expr=negated, dtype=value.dtype, fixed=value.fixed, origin=origin)
         case Product():
             return negative(body, plain_product(body, value))
         case Tile():

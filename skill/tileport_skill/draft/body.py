@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tileport_skill.draft import rust
+from tileport_skill.draft.derived import Derived, Pending, settled
 from tileport_skill.draft.facts import Facts, Place, Seen, span
 from tileport_skill.draft.naming import literal_name, rust_name, step_name
 from tileport_skill.draft.rust import Blank, Comment, Expr, Let, Stmt, Word, call, word
@@ -37,6 +38,14 @@ class Shared:
     idioms: set[str] = field(default_factory=set)
     declare: bool = False
     """Whether operations that cuTile Rust has no word for may be declared."""
+    generics: dict[str, str] = field(default_factory=dict)
+    """The entry's const generics, and how the kernel's constants make each."""
+    derived: dict[tuple[str, str], Derived] = field(default_factory=dict)
+    """Const generics that are none of the kernel's parameters, by expression and type."""
+    assumed: list[str] = field(default_factory=list)
+    """What the kernel's constants must be for the translation to hold: elsewhere it would run what was never read."""
+    conditions: list[str] = field(default_factory=list)
+    """What the kernel's constants have to be where the translation stands."""
 
 
 @dataclass(slots=True)
@@ -62,6 +71,10 @@ class Body:
     returned: Value | None = None
     orders: dict[str, Order] = field(default_factory=dict)
     """Arrays whose accesses wait for each other."""
+    decided: dict[ast.If, bool] = field(default_factory=dict)
+    """Branches that are taken or not where the translation stands: in the halves of a loop that is split."""
+    entry: bool = True
+    """Whether this is the entry itself, whose const generics can be named."""
 
     def seen(self, node: ast.AST) -> Seen:
         found = self.maybe(node)
@@ -126,7 +139,10 @@ class Body:
     def bind(self, name: str, value: Value, *, mutable: bool = False) -> None:
         """`let name = value;` under the source's own name, and the name in scope."""
         match value:
+            case Number(expr=Pending()) if not mutable:
+                self.env[name] = dataclasses.replace(value, name=name)
             case Tile() | Number():
+                value = settled(self, value) if isinstance(value, Number) else value
                 rust_word = rust_name(name, self.env, self.taken)
                 if mutable or value.expr != word(rust_word):
                     self.let(rust_word, value, mutable=mutable)
@@ -198,7 +214,9 @@ def bound_to(value: Tile | Number, name: str, *, mutable: bool = False) -> Tile 
     """What `name` stands for behind `let name = value;`."""
     if isinstance(value, Tile):
         return dataclasses.replace(value, expr=word(name), typed=True)
-    return dataclasses.replace(value, expr=word(name), literal=None if mutable else value.literal)
+    if mutable:
+        return dataclasses.replace(value, expr=word(name), literal=None, fixed=False, origin=None)
+    return dataclasses.replace(value, expr=word(name))
 
 
 def is_spelled(element: str, value: int | float) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
 from tileport_skill.draft.coerce import as_scalar, as_tile
-from tileport_skill.draft.expressions import translate
+from tileport_skill.draft.derived import origin_of, settled
+from tileport_skill.draft.expressions import truth
 from tileport_skill.draft.naming import rust_name, snake
 from tileport_skill.draft.rust import Block, Expr, If, Let, Run, word
 from tileport_skill.draft.values import Number, Product, Symbol, Tile, Untranslatable, Value
@@ -17,17 +18,23 @@ Runner = Callable[[Body, Sequence[ast.stmt]], None]
 
 
 def branch(body: Body, node: ast.If, run: Runner) -> None:
-    condition = translate(body, node.test)
-    if isinstance(condition, Number) and isinstance(condition.literal, bool):
-        chosen = node.body if condition.literal else node.orelse
-        if chosen:
-            body.line = max(body.line, chosen[0].lineno - 1)
-        run(body, chosen)
-        body.line = max(body.line, node.end_lineno or 0)
+    if node in body.decided:
+        _take(body, node, body.decided[node], run)
         return
-    if not isinstance(condition, Number) or condition.dtype != "bool":
-        raise Untranslatable(f"the condition `{ast.unparse(node.test)[:60]}`")
-    arms = [_arm(body, node.body, run), _arm(body, node.orelse, run)]
+    condition = truth(body, node.test)
+    if isinstance(condition.literal, bool):
+        _take(body, node, condition.literal, run)
+        return
+    reached = [_is_reached(body, statements) for statements in (node.body, node.orelse)]
+    if condition.origin is not None and reached[0] != reached[1]:
+        body.shared.assumed.append(condition.origin if reached[0] else f"not ({condition.origin})")
+        _take(body, node, reached[0], run)
+        return
+    condition = settled(body, condition)
+    arms = [
+        _arm(body, statements, run, origin_of(form, condition))
+        for statements, form in ((node.body, "{}"), (node.orelse, "not {}"))
+    ]
     body.line = max(body.line, node.end_lineno or 0)
     names = _yielded(body, arms)
     if not names:
@@ -37,13 +44,33 @@ def branch(body: Body, node: ast.If, run: Runner) -> None:
     _bind(body, names, condition, arms)
 
 
+def _take(body: Body, node: ast.If, taken: bool, run: Runner) -> None:
+    """The statements of one arm, without the branch."""
+    chosen = node.body if taken else node.orelse
+    if chosen:
+        body.line = max(body.line, chosen[0].lineno - 1)
+    run(body, chosen)
+    body.line = max(body.line, node.end_lineno or 0)
+
+
+def _is_reached(body: Body, statements: Sequence[ast.stmt]) -> bool:
+    """Whether the compiler comes to `statements` in any specialisation; to nothing it always does."""
+    nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.expr)]
+    return not nodes or any(body.maybe(node) is not None for node in nodes)
+
+
 Arm = tuple[list[rust.Stmt], dict[str, Value]]
 
 
-def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner) -> Arm:
-    before = dict(body.env)
+def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | None) -> Arm:
+    """`known` is the condition, where the kernel's constants decide it."""
+    before, conditions = dict(body.env), [known] if known is not None else []
     with body.block() as block:
-        run(body, statements)
+        body.shared.conditions += conditions
+        try:
+            run(body, statements)
+        finally:
+            del body.shared.conditions[len(body.shared.conditions) - len(conditions) :]
         if body.returned is not None:
             raise Untranslatable("a return inside a branch")
         after = {name: value for name, value in body.env.items() if before.get(name) is not value}
@@ -135,4 +162,4 @@ def _rebind(body: Body, name: str, value: Value, expr: Expr, carried: bool) -> N
     if isinstance(value, Tile):
         body.env[name] = Tile(expr=expr, element=value.element, dims=value.dims)
     elif isinstance(value, Number):
-        body.env[name] = Number(expr=expr, dtype=value.dtype, fixed=value.fixed)
+        body.env[name] = Number(expr=expr, dtype=value.dtype)

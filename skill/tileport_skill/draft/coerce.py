@@ -6,6 +6,7 @@ import dataclasses
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
+from tileport_skill.draft.derived import settled
 from tileport_skill.draft.rust import Expr, Method, Word, call, word
 from tileport_skill.draft.values import Dims, Number, Product, Tile, Untranslatable, Value
 
@@ -63,6 +64,8 @@ def spread(body: Body, value: Tile, dims: Dims) -> Tile:
 
 def as_scalar(body: Body, value: Value, dtype: str) -> Number:
     """`value` as a Rust scalar of type `dtype`."""
+    if isinstance(value, Number):
+        value = settled(body, value)
     match value:
         case Number(dtype=own) if own == dtype:
             return value

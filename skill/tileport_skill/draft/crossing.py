@@ -49,6 +49,7 @@ class FixedArgument:
     """A number that the entry has as a const generic; of an `f32` its bits."""
 
     python: str
+    """A parameter of the kernel, or an expression over its constants."""
     name: str
     type: Scalar
     generic: str
@@ -75,6 +76,8 @@ class CFunction:
     """All generics in the entry's order: `E`, `EMma`, `TILE`."""
     dtypes: tuple[tuple[str, ...], ...]
     """What `types` are in the captured specialisations, each combination once, in a fixed order."""
+    guard: str
+    """The Python condition that tells its launches from the kernel's others; empty if it takes them all."""
 
     @property
     def arrays(self) -> tuple[ArrayArgument, ...]:
@@ -100,6 +103,7 @@ def c_function(operator: str, entry: Entry) -> CFunction:
         arguments=arguments,
         types=types,
         generics=generics,
+        guard=variant.guard,
         dtypes=tuple(sorted(dtypes, key=lambda one: tuple(map(list(DESCRIPTOR_CODES).index, one)))),
     )
 
@@ -115,6 +119,8 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
     for parameter in entry.variant.parameters:
         name = _name(parameter.name)
         match parameter:
+            case records.Constant(type="NoneType"):  # the wrapper sees to it that nothing else is passed
+                continue
             case records.Array():
                 pointer = re.search(r": \*mut ", left[0]) is not None
                 del left[: 1 + 2 * parameter.ndim if pointer else 1]
@@ -122,8 +128,6 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
             case records.Scalar():
                 del left[0]
                 yield ScalarArgument(python=parameter.name, name=name, type=_scalar(parameter))
-            case records.Constant(type="NoneType"):  # another launch may pass something, which must not be dropped
-                raise Untranslatable(f"the parameter {parameter.name}, which is None in every captured launch")
             case records.Constant():
                 generic = constant_name(parameter.name) + ("_BITS" if parameter.type == "float" else "")
                 if generic in generics:
@@ -131,6 +135,10 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
                     yield FixedArgument(python=parameter.name, name=name, type=type, generic=generic)
             case _:
                 raise Untranslatable(f"the parameter {parameter.name}: {parameter.text[:60]}")
+    for one in entry.derived:
+        if one.generic in generics:
+            name = _name(one.generic.removesuffix("_BITS"))
+            yield FixedArgument(python=one.python, name=name, type=one.type, generic=one.generic)
 
 
 def _array(parameter: records.Array, name: str, element: str, pointer: bool) -> ArrayArgument:

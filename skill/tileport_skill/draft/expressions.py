@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 
 from tileport_skill.draft import rust
-from tileport_skill.draft.arithmetic import binary, compare, negative
+from tileport_skill.draft.arithmetic import binary, compare, compare_numbers, negative
 from tileport_skill.draft.body import Body, literal_text
 from tileport_skill.draft.coerce import as_scalar
+from tileport_skill.draft.derived import as_generic, origin_of, settled
 from tileport_skill.draft.naming import snake
 from tileport_skill.draft.rust import Method, word
 from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
@@ -66,7 +68,7 @@ def _named(body: Body, node: ast.expr) -> Value:
         if isinstance(owner, Array) and node.attr == "shape":
             return _array_shape(owner)
         if isinstance(owner, Tile) and node.attr == "shape":
-            return Items(tuple(_size(dim) for dim in owner.dims))
+            return Items(tuple(_size(body, dim) for dim in owner.dims))
     seen = body.seen(node)
     value = seen.constant
     if isinstance(value, (bool, int, float)):
@@ -79,12 +81,14 @@ def _named(body: Body, node: ast.expr) -> Value:
 def number(value: bool | int | float, name: str | None = None) -> Number:
     dtype = "bool" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32"
     expr = word(str(value)) if dtype == "i32" else literal_text(value, dtype)
-    return Number(expr=expr, dtype=dtype, literal=value, fixed=True, name=name)
+    origin = repr(value) if math.isfinite(value) else None
+    return Number(expr=expr, dtype=dtype, literal=value, fixed=True, name=name, origin=origin)
 
 
-def _size(dim: str) -> Number:
-    literal = int(dim) if dim.isdigit() else None
-    return Number(expr=word(dim), dtype="i32", literal=literal, fixed=True)
+def _size(body: Body, dim: str) -> Number:
+    if dim.isdigit():
+        return number(int(dim))
+    return Number(expr=word(dim), dtype="i32", fixed=True, origin=body.shared.generics.get(dim))
 
 
 def _array_shape(array: Array) -> Items:
@@ -125,13 +129,15 @@ def _depends(body: Body, node: ast.expr) -> bool:
 
 
 def _unary(body: Body, node: ast.UnaryOp) -> Value:
-    value = translate(body, node.operand)
+    value = truth(body, node.operand) if isinstance(node.op, ast.Not) else translate(body, node.operand)
     if isinstance(node.op, ast.USub):
         return negative(body, value)
     if isinstance(node.op, ast.UAdd):
         return value
     if isinstance(node.op, ast.Not) and isinstance(value, Number) and value.dtype == "bool":
-        return Number(expr=rust.Binary("==", value.expr, word("false")), dtype="bool", fixed=value.fixed)
+        value = settled(body, value)
+        expr = rust.Binary("==", value.expr, word("false"))
+        return Number(expr=expr, dtype="bool", fixed=value.fixed, origin=origin_of("not {}", value))
     raise Untranslatable(f"the operator of `{ast.unparse(node)[:60]}`")
 
 
@@ -143,33 +149,43 @@ def _compare(body: Body, node: ast.Compare) -> Value:
 
 def _bool_op(body: Body, node: ast.BoolOp) -> Value:
     operator = "&&" if isinstance(node.op, ast.And) else "||"
-    parts = [_truth(body, part) for part in node.values]
+    parts = [settled(body, truth(body, part)) for part in node.values]
     kept = [part for part in parts if part.literal is None] or parts[:1]
     expr = kept[0].expr
     for part in kept[1:]:
         expr = rust.Binary(operator, expr, part.expr)
-    return Number(expr=expr, dtype="bool", fixed=all(part.fixed for part in parts))
+    origin = origin_of((" and " if operator == "&&" else " or ").join(["{}"] * len(kept)), *kept)
+    return Number(expr=expr, dtype="bool", fixed=all(part.fixed for part in parts), origin=origin)
 
 
-def _truth(body: Body, node: ast.expr) -> Number:
+def truth(body: Body, node: ast.expr) -> Number:
+    """`node` where Python asks whether it is true; a whole number is, unless it is 0."""
     value = translate(body, node)
+    if isinstance(value, Number) and value.literal is not None:
+        return number(bool(value.literal))
+    if isinstance(value, Symbol) and value.text == "None":
+        return number(False)
+    if isinstance(value, Number) and value.dtype == "i32":
+        return compare_numbers(body, "!=", value, number(0))
     if not isinstance(value, Number) or value.dtype != "bool":
-        raise Untranslatable(f"`{ast.unparse(node)[:60]}` where a truth value is needed")
+        raise Untranslatable(f"the condition `{ast.unparse(node)[:60]}`")
     return value
 
 
 def _if_expression(body: Body, node: ast.IfExp) -> Value:
     """Python chooses one of two numbers; so does Rust."""
-    condition = translate(body, node.test)
-    if isinstance(condition, Number) and isinstance(condition.literal, bool):
+    condition = truth(body, node.test)
+    if isinstance(condition.literal, bool):
         return translate(body, node.body if condition.literal else node.orelse)
     then, otherwise = translate(body, node.body), translate(body, node.orelse)
-    if not (isinstance(condition, Number) and isinstance(then, Number) and isinstance(otherwise, Number)):
+    if not (isinstance(then, Number) and isinstance(otherwise, Number)):
         raise Untranslatable(f"the choice `{ast.unparse(node)[:60]}`")
+    condition = settled(body, condition)
     dtype = then.dtype if then.literal is None else otherwise.dtype
     arms = [rust.Block((), as_scalar(body, arm, dtype).expr) for arm in (then, otherwise)]
     fixed = condition.fixed and then.fixed and otherwise.fixed
-    return Number(expr=rust.If(condition.expr, arms[0], arms[1]), dtype=dtype, fixed=fixed)
+    origin = origin_of("{} if {} else {}", then, condition, otherwise)
+    return Number(expr=rust.If(condition.expr, arms[0], arms[1]), dtype=dtype, fixed=fixed, origin=origin)
 
 
 def _subscript(body: Body, node: ast.Subscript) -> Value:
@@ -206,20 +222,20 @@ def reshaped(body: Body, value: Tile, dims: Dims) -> Tile:
     return Tile(expr=made, element=value.element, dims=dims, typed=False)
 
 
-def dims_from(values: Sequence[Value] | Value) -> Dims:
+def dims_from(body: Body, values: Sequence[Value] | Value) -> Dims:
     """A shape argument as sizes in a Rust type: each a literal or a const generic."""
     items = values.items if isinstance(values, Items) else values if isinstance(values, Sequence) else (values,)
-    return tuple(map(_dim, items))
+    return tuple(_dim(body, item) for item in items)
 
 
-def _dim(value: Value) -> str:
+def _dim(body: Body, value: Value) -> str:
     if isinstance(value, Number) and isinstance(value.literal, int):
         return str(value.literal)
-    if (
-        isinstance(value, Number)
-        and value.fixed
-        and isinstance(value.expr, rust.Word)
-        and value.expr.text.isidentifier()
-    ):
+    if isinstance(value, Number) and value.dtype == "i32" and value.origin is not None:
+        known = [generic for generic, origin in body.shared.generics.items() if origin == value.origin]
+        if known and (body.entry or value.expr == word(known[0])):  # a device function has those of its tiles
+            return known[0]
+        return as_generic(body, value, "i32").expr.flat
+    if isinstance(value, Number) and value.fixed and isinstance(value.expr, rust.Word) and value.expr.text.isupper():
         return value.expr.text
     raise Untranslatable("a tile size that is computed from others, which Rust's types cannot say")

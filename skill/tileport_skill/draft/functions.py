@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
+from tileport_skill.draft.derived import OutsideEntry, settled
 from tileport_skill.draft.expressions import translate
 from tileport_skill.draft.naming import function_name, rust_name
 from tileport_skill.draft.rust import Call, Expr, word
@@ -25,7 +26,7 @@ def call_function(body: Body, node: ast.Call, key: str) -> Value:
         return _in_place(body, node, source, arguments)
     try:
         return _as_function(body, node, source, arguments)
-    except _Merged:
+    except (_Merged, OutsideEntry):
         return _in_place(body, node, source, arguments)
 
 
@@ -63,6 +64,7 @@ def _in_place(body: Body, node: ast.Call, source: Source, arguments: dict[str, V
         line=source.body[0].lineno - 1,
         orders=body.orders,
         loops=[set() for _ in body.loops],
+        entry=body.entry,
     )
     run(inner, source.body)
     return inner.returned or Symbol("None")
@@ -84,6 +86,8 @@ def _given(body: Body, value: Value, name: str) -> Value:
         from tileport_skill.draft.coerce import plain_product
 
         value = plain_product(body, value)
+    if isinstance(value, Number):
+        return settled(body, value)
     return body.named(value, name) if isinstance(value, Tile) else value
 
 
@@ -112,7 +116,8 @@ def _translated(body: Body, node: ast.Call, source: Source, given: dict[str, Val
     from tileport_skill.draft.statements import run
 
     told = {dim for value in given.values() if isinstance(value, Tile) for dim in value.dims}
-    inner = Body(shared=body.shared, source=source, place=body.where(node), line=source.body[0].lineno - 1)
+    place, line = body.where(node), source.body[0].lineno - 1
+    inner = Body(shared=body.shared, source=source, place=place, line=line, entry=False)
     parameters = []
     for name, value in given.items():
         bound = _parameter(inner, name, value, told)

@@ -9,7 +9,7 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tileport_skill.draft.replaced import HELPERS, HINTED, SEARCH, SourceText, check_import, replacements
+from tileport_skill.draft.replaced import HELPERS, HINTED, OWN, SEARCH, SourceText, check_import, replacements
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.tilegym.operators import REFERENCE_BACKEND
 
@@ -37,7 +37,10 @@ class Host:
     imports: tuple[str, ...]
     """One imported name each."""
     pieces: tuple[Piece, ...]
-    tunes: bool
+
+    def uses(self, name: str) -> bool:
+        """Whether the code calls the wrapper's own `name`."""
+        return any(f"{name}(" in text for piece in self.pieces for text in (piece.text, piece.hints))
 
 
 def read_host(text: str) -> Host:
@@ -51,8 +54,7 @@ def read_host(text: str) -> Host:
             break
         header.append(line)
     imports = tuple(sorted({module.kept_import(name) for name in names} - {""}))
-    tunes = any("_exhaustive_search(" in piece.text for piece in pieces)
-    return Host(header=tuple(header), imports=imports, pieces=pieces, tunes=tunes)
+    return Host(header=tuple(header), imports=imports, pieces=pieces)
 
 
 class _Module:
@@ -159,16 +161,24 @@ def _hints(decorator: ast.expr, tile: str) -> str:
     if not isinstance(decorator, ast.Call):
         return ""
     for keyword in decorator.keywords:
-        if keyword.arg not in ("occupancy", "num_ctas", "num_worker_warps") or not isinstance(
-            keyword.value, (ast.Constant, ast.Name)
+        if keyword.arg not in ("occupancy", "num_ctas", "num_worker_warps") or not (
+            isinstance(keyword.value, (ast.Constant, ast.Name)) or _is_by_target(keyword.value, tile)
         ):
             raise Untranslatable(f"the hint {ast.unparse(keyword)}", decorator.lineno)
-    return ", ".join(map(ast.unparse, decorator.keywords))
+    said = ", ".join(map(ast.unparse, decorator.keywords))
+    return said.replace(f"{tile}.ByTarget(", f"{OWN['ByTarget']}(")
+
+
+def _is_by_target(node: ast.expr, tile: str) -> bool:
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) == f"{tile}.ByTarget") or node.args:
+        return False
+    return all(isinstance(keyword.value, ast.Constant) for keyword in node.keywords)
 
 
 def _hint_names(decorator: ast.expr) -> Iterator[tuple[str, int]]:
     for keyword in getattr(decorator, "keywords", []):
-        yield from _names(keyword.value)
+        if not isinstance(keyword.value, ast.Call):  # of `ct.ByTarget(...)` nothing is looked up
+            yield from _names(keyword.value)
 
 
 def _names(node: ast.AST) -> Iterator[tuple[str, int]]:

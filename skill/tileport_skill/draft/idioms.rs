@@ -1,6 +1,12 @@
 // Functions that kernels share, in the Rust of cuTile 0.2.0. `idioms.py` copies those that a kernel uses into it.
 // Their steps stand in the order of cuTile Python's own: where registers are short, that order shows in the cubin.
 
+/// A size or a stride, which is never negative: the launcher refuses arrays where one is.
+fn size_of(value: i32) -> i32 {
+    let value: i32 = unsafe { assume_bounds_lower::<i32, 0>(value) };
+    value
+}
+
 /// An integer in as many lanes as `like` has, widened to 64 bits.
 fn lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<i64, { [N] }> {
     let value: Tile<i32, { [] }> = scalar_to_tile(value);
@@ -78,9 +84,29 @@ unsafe fn read_masked<E: ElementType, const N: i32>(
     tile
 }
 
-/// Reads the elements at `pointers`, all of which must be there.
-unsafe fn read<E: ElementType, const N: i32>(
+/// Reads the elements at `pointers`; lanes outside `mask` read `padding`.
+unsafe fn read_masked_ranked<E: ElementType, const N: i32>(
     pointers: PointerTile<*mut E, { [N] }>,
+    mask: Tile<bool, { [N] }>,
+    padding: E,
+) -> Tile<E, { [N] }> {
+    let padding: Tile<E, { [N] }> = broadcast_scalar(padding, const_shape![N]);
+    let (tile, _token): (Tile<E, { [N] }>, Token) = load_padded(
+        pointers,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        Some(mask),
+        Some(padding),
+        None::<Token>,
+        Latency::<0>,
+    );
+    tile
+}
+
+/// Reads the elements at `pointers`, all of which must be there.
+unsafe fn read_ranked<E: ElementType, const N: i32>(
+    pointers: PointerTile<*mut E, { [N] }>,
+    _padding: E,
 ) -> Tile<E, { [N] }> {
     let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
         pointers,
@@ -88,6 +114,23 @@ unsafe fn read<E: ElementType, const N: i32>(
         None::<scope::TileBlock>,
         None,
         None::<E>,
+        None::<Token>,
+        Latency::<0>,
+    );
+    tile
+}
+
+/// Reads the elements at `pointers`, all of which must be there. cuTile Python names a `padding` all the same.
+unsafe fn read<E: ElementType, const N: i32>(
+    pointers: PointerTile<*mut E, { [N] }>,
+    padding: E,
+) -> Tile<E, { [N] }> {
+    let (tile, _token): (Tile<E, { [N] }>, Token) = load_ptr_tko(
+        pointers,
+        ordering::Weak,
+        None::<scope::TileBlock>,
+        None,
+        Some(padding),
         None::<Token>,
         Latency::<0>,
     );
@@ -193,7 +236,7 @@ unsafe fn gather_unchecked<E: ElementType, const N: i32>(
     index: Tile<i32, { [N] }>,
 ) -> Tile<E, { [N] }> {
     let offset: Tile<i64, { [N] }> = exti(index);
-    unsafe { read(addresses(array, offset)) }
+    unsafe { read(addresses(array, offset), zero_of(array)) }
 }
 
 /// `ct.gather(array, (row, column), check_bounds=False)`: every index must be in the array.
@@ -205,7 +248,7 @@ unsafe fn gather_row_unchecked<E: ElementType, const N: i32>(
 ) -> Tile<E, { [N] }> {
     let offset = lanes(row, column) * lanes(row_stride, column);
     let column: Tile<i64, { [N] }> = exti(column);
-    unsafe { read(addresses(array, offset + column)) }
+    unsafe { read(addresses(array, offset + column), zero_of(array)) }
 }
 
 /// `ct.scatter(array, index, value)`: lanes outside the array are not written.
@@ -361,6 +404,28 @@ pub fn constant_of<V: ElementType, E: ElementType, const S: [i32; N]>(
     value: V,
     shape: Shape<S>,
 ) -> Tile<E, S> {
+    unreachable!()
+}
+
+/// Reads through pointers with a padding for each. cuTile Rust 0.2.0 has none for tiles of several axes: this declares
+/// Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.load_ptr_tko", params = ["source"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn load_padded<
+    E: ElementType,
+    const S: [i32; N],
+    O: ordering::LoadMode,
+    Sc: scope::Mode,
+    const CYCLES: u32,
+>(
+    source: PointerTile<*mut E, S>,
+    memory_ordering: O,
+    memory_scope: Option<Sc>,
+    mask: Option<Tile<bool, S>>,
+    padding_value: Option<Tile<E, S>>,
+    token: Option<Token>,
+    latency: Latency<CYCLES>,
+) -> (Tile<E, S>, Token) {
     unreachable!()
 }
 

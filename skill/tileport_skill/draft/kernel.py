@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from tileport_skill.capture import records
 from tileport_skill.capture.records import Constant, Scalar
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body, Functions, Shared
+from tileport_skill.draft.derived import Derived
 from tileport_skill.draft.facts import Facts, rust_element
 from tileport_skill.draft.naming import constant_name, function_name, rust_name, snake
 from tileport_skill.draft.oracle.records import Reading
+from tileport_skill.draft.printer import print_block
 from tileport_skill.draft.rust import call, word
 from tileport_skill.draft.source import Source
 from tileport_skill.draft.statements import run
@@ -34,6 +37,8 @@ class Entry:
     idioms: frozenset[str]
     source: Source
     variant: Variant
+    derived: tuple[Derived, ...]
+    """Const generics that no parameter is."""
 
 
 def translate_kernel(
@@ -57,16 +62,26 @@ def translate_kernel(
     outside = [one for one in source.body if not isinstance(one, ast.For)]
     follow(body, (array for one in outside for array in ordered_arrays(body, one) if not array.pointer))
     run(body, source.body)
+    body.blocks[0][:0] = _promises(body)
     entry = _entry(variant, body, parameters, constants, source)
     functions.update(own)
-    return Entry(kernel=variant.kernel, entry=entry, idioms=frozenset(shared.idioms), source=source, variant=variant)
+    guard = " and ".join(filter(None, [variant.guard, *(f"({one})" for one in dict.fromkeys(shared.assumed))]))
+    variant = dataclasses.replace(variant, guard=guard)
+    return Entry(
+        kernel=variant.kernel,
+        entry=entry,
+        idioms=frozenset(shared.idioms),
+        source=source,
+        variant=variant,
+        derived=tuple(shared.derived.values()),
+    )
 
 
 def _parameters(
     body: Body, variant: Variant, source: Source, device: list[Source]
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Binds the kernel's parameters; the entry's, and its const generics with their types."""
-    pointers = _read_by_pointer(source, device)
+    pointers = read_by_pointer(source, device)
     locals_ = {snake(n.id) for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     parameters: list[str] = []
     constants: list[tuple[str, str]] = []
@@ -86,7 +101,7 @@ def _parameters(
     return parameters, constants
 
 
-def _read_by_pointer(source: Source, device: list[Source]) -> set[str]:
+def read_by_pointer(source: Source, device: list[Source]) -> set[str]:
     """Arrays that `ct.gather` and the like take. In device functions they go by the parameter's name there."""
     found = set()
     for tree in (one.tree for one in [source, *device]):
@@ -133,16 +148,17 @@ def _constant(body: Body, parameter: Constant, constants: list[tuple[str, str]])
     match parameter.type:
         case "int":
             constants.append((name, "i32"))
-            return Number(expr=word(name), dtype="i32", fixed=True)
+            body.shared.generics[name] = parameter.name
+            return Number(expr=word(name), dtype="i32", fixed=True, origin=parameter.name)
         case "bool":
             constants.append((name, "bool"))
-            return Number(expr=word(name), dtype="bool", fixed=True)
+            return Number(expr=word(name), dtype="bool", fixed=True, origin=parameter.name)
         case "float":
             constants.append((f"{name}_BITS", "i32"))
             local = rust_name(parameter.name, body.env, body.taken)
             body.emit(rust.Let((local,), call(body.idiom("f32_from_bits"), f"{name}_BITS")))
             body.taken.add(local)
-            return Number(expr=word(local), dtype="f32", fixed=True)
+            return Number(expr=word(local), dtype="f32", fixed=True, origin=parameter.name)
         case "NoneType":
             from tileport_skill.draft.values import Symbol
 
@@ -153,10 +169,10 @@ def _constant(body: Body, parameter: Constant, constants: list[tuple[str, str]])
 def _entry(
     variant: Variant, body: Body, parameters: list[str], constants: list[tuple[str, str]], source: Source
 ) -> rust.Function:
-    from tileport_skill.draft.printer import print_block
-
     text = print_block(rust.Block(tuple(body.blocks[0])))
-    used = [(name, kind) for name, kind in constants if re.search(rf"\b{name}\b", text)]
+    derived = body.shared.derived.values()
+    known = [*constants, *((one.generic, "i32" if one.type == "f32" else one.type) for one in derived)]
+    used = [(name, kind) for name, kind in known if re.search(rf"\b{name}\b", text)]
     mma = body.shared.facts.mma_generics
     generics = [f"{name}: ElementType" for name in (*variant.generics, *mma)]
     generics += [f"const {name}: {kind}" for name, kind in used]
@@ -167,10 +183,19 @@ def _entry(
         parameters=tuple(_unused_marked(parameters, text)),
         returns=None,
         body=rust.Block(tuple(body.blocks[0])),
-        documentation=(*source.documentation, *_safety(parameters, source)),
+        documentation=(*source.documentation, *_derivations(body, source), *_safety(parameters, source, bool(derived))),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
+
+
+def _promises(body: Body) -> list[rust.Stmt]:
+    """Sizes and strides are never negative: said once, at the kernel's beginning, as cuTile Python says it."""
+    text = print_block(rust.Block(tuple(body.blocks[0])))
+    arrays = [value for value in body.env.values() if isinstance(value, Array) and value.pointer]
+    names = [name for array in arrays for name in (*array.sizes, *array.strides[:-1])]
+    used = [name for name in names if re.search(rf"\b{name}\b", text)]
+    return [rust.Let((name,), call(body.idiom("size_of"), name)) for name in used]
 
 
 def _unused_marked(parameters: list[str], text: str) -> list[str]:
@@ -182,10 +207,21 @@ def _unused_marked(parameters: list[str], text: str) -> list[str]:
     ]
 
 
-def _safety(parameters: list[str], source: Source) -> tuple[str, ...]:
+def _derivations(body: Body, source: Source) -> tuple[str, ...]:
+    """What the caller passes for the generics that no parameter is; `emit/derived.py` reads these lines."""
+    if not body.shared.derived:
+        return ()
+    lines = [""] if source.documentation else []
+    lines.append("# Generics")
+    for one in body.shared.derived.values():
+        lines.append(f"`{one.generic}`: {'the bits of ' if one.type == 'f32' else ''}`{one.python}`")
+    return tuple(lines)
+
+
+def _safety(parameters: list[str], source: Source, derived: bool) -> tuple[str, ...]:
     pointers = any("*mut" in parameter for parameter in parameters)
     tensors = any("&Tensor" in parameter for parameter in parameters)
-    lines = [""] if source.documentation else []
+    lines = [""] if source.documentation or derived else []
     lines.append("# Safety")
     if pointers:
         lines.append("Pointers point to arrays of the given sizes and strides, whose last stride is 1.")

@@ -48,7 +48,8 @@ def measured(entry: Entry, device: tuple[rust.Function, ...], idioms: tuple[str,
     text = print_function(entry.entry)
     body = text[text.index(") {") :]
     names = dict.fromkeys(re.findall(r"\blet (?:mut )?(\w+)|\bfor (\w+) in", body))
-    given = [first or second for first, second in names]
+    parameters = {parameter.split(":")[0] for parameter in entry.entry.parameters}
+    given = [first or second for first, second in names if first not in parameters]
     source = {snake(node.id) for node in ast.walk(entry.source.tree) if isinstance(node, ast.Name)}
     source |= {snake(argument.arg) for argument in entry.source.tree.args.args}
     kept = [name for name in given if name in source or name.rstrip("_") in source]

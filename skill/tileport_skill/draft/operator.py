@@ -20,7 +20,7 @@ from tileport_skill.capture.records import Specialisation
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Functions
 from tileport_skill.draft.idioms import with_their_own
-from tileport_skill.draft.kernel import Entry, translate_kernel
+from tileport_skill.draft.kernel import Entry, read_by_pointer, translate_kernel
 from tileport_skill.draft.measure import Measured, measured
 from tileport_skill.draft.naming import module_name
 from tileport_skill.draft.oracle.records import Answer, KernelReadings, Reading
@@ -80,9 +80,11 @@ def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, dec
     refused: list[Refusal] = []
     for kernel in answer.kernels:
         try:
-            entries += _entries(kernel, asked, functions, declare=declare)
+            made, without = _entries(kernel, asked, functions, declare=declare)
         except Untranslatable as error:
-            refused.append(Refusal(kernel=kernel.kernel, reason=str(error), line=error.line))
+            made, without = [], [Refusal(kernel=kernel.kernel, reason=str(error), line=error.line)]
+        entries += made
+        refused += without
     if not entries:
         return KernelDraft(text=None, translated=(), refused=tuple(refused))
     device = tuple(function for function, _ in functions.values())
@@ -99,7 +101,8 @@ def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, dec
 
 def _entries(
     kernel: KernelReadings, asked: Sequence[Specialisation], functions: Functions, *, declare: bool
-) -> list[Entry]:
+) -> tuple[list[Entry], list[Refusal]]:
+    """An entry for each variant, and what is refused: other variants come out all the same."""
     if kernel.refused is not None:
         raise Untranslatable(kernel.refused)
     sources = {f"{one.file}:{one.line}": read_function(one) for one in kernel.functions}
@@ -107,15 +110,22 @@ def _entries(
     mine = [one for one in asked if one.kernel == kernel.kernel and readings[one.id].refused is None]
     if not mine:
         raise Untranslatable(f"cuTile's compiler takes none of its specialisations: {kernel.readings[0].refused}")
-    entries = []
-    for number, variant in enumerate(variants_of(kernel.kernel, mine)):
+    pointers = read_by_pointer(next(iter(sources.values())), list(sources.values()))
+    entries: list[Entry] = []
+    refused = []
+    for variant in variants_of(kernel.kernel, mine, pointers):
         own: list[Reading] = [readings[one.id] for one in variant.specialisations]
-        entry = translate_kernel(variant, own, sources, functions, declare=declare)
-        if number:  # variants of one kernel differ in the ranks of their arrays
-            renamed = dataclasses.replace(entry.entry, name=f"{entry.entry.name}_{number + 1}")
+        try:
+            entry = translate_kernel(variant, own, sources, functions, declare=declare)
+        except Untranslatable as error:
+            only = f", where {variant.guard}" if variant.guard else ""
+            refused.append(Refusal(kernel=kernel.kernel, reason=f"{error}{only}", line=error.line))
+            continue
+        if entries:
+            renamed = dataclasses.replace(entry.entry, name=f"{entry.entry.name}_{len(entries) + 1}")
             entry = dataclasses.replace(entry, entry=renamed)
         entries.append(entry)
-    return entries
+    return entries, refused
 
 
 def _head(name: str, refused: Sequence[Refusal]) -> tuple[str, ...]:

@@ -69,10 +69,6 @@ def launcher_and_wrapper(
 
     Raises `Untranslatable` naming what stands in the way.
     """
-    kernels = [entry.kernel for entry in draft.entries]
-    for kernel in kernels:
-        if kernels.count(kernel) > 1:
-            raise Untranslatable(f"{kernel}, whose launches differ in the ranks or kinds of its arguments")
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}

@@ -12,6 +12,9 @@ Edit = tuple[int, int, str]
 """Bytes from, bytes to, and what stands there now."""
 HELPERS = {"next_power_of_2": "from tilegym.backend.cutile_rs.utils import next_power_of_2"}
 """Functions of the reference's `utils` that TileGym has for ports too."""
+OWN = {"launch": "_launch", "compiler_timeout": "_compiler_timeout", "ByTarget": "_ByTarget"}
+"""Functions of `cuda.tile` that the wrapper has its own for."""
+SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call)
 SEARCH, HINTED = "exhaustive_search", "cached_replace_hints"
 SEARCH_ARGUMENTS = ("search_space", "stream", "grid_fn", "kernel", "args_fn", "hints_fn")
 
@@ -62,11 +65,18 @@ def replacements(source: SourceText, node: ast.stmt, tile: str) -> Iterator[Edit
 def _call(source: SourceText, call: ast.Call, tile: str, known: set[ast.AST]) -> Iterator[Edit]:
     """Edits of one call; what they account for is `known`."""
     match call:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name) as module, attr="launch") as func) if name == tile:
-            if len(call.args) != 4 or call.keywords:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name) as module, attr=attr) as func) if (
+            name == tile and attr in OWN
+        ):
+            if attr == "launch" and (len(call.args) != 4 or call.keywords):
                 raise Untranslatable("a launch with other arguments than stream, grid, kernel and args", call.lineno)
             known.add(module)
-            yield (*source.span(func), "_launch")
+            yield (*source.span(func), OWN[attr])
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name) as module, attr="cdiv"), args=[left, right], keywords=[]
+        ) if name == tile:
+            known.add(module)
+            yield from _rounded_up(source, call, left, right)
         case ast.Call(func=ast.Name(id=name) as func) if name == SEARCH:
             if any(keyword.arg not in SEARCH_ARGUMENTS for keyword in call.keywords):
                 raise Untranslatable(f"{SEARCH} with options of its own", call.lineno)
@@ -81,6 +91,17 @@ def _call(source: SourceText, call: ast.Call, tile: str, known: set[ast.AST]) ->
                 if isinstance(part, ast.Constant) and part.value == REFERENCE_BACKEND:
                     known.add(part)
                     yield (*source.span(part), f'"{PORT_BACKEND}"')
+
+
+def _rounded_up(source: SourceText, call: ast.Call, left: ast.expr, right: ast.expr) -> Iterator[Edit]:
+    """`ct.cdiv(a, b)` as `-(-a // b)`."""
+    opened, between = ("-(-", " // ") if isinstance(left, SIMPLE) else ("-(-(", ") // ")
+    ended = ")"
+    if not isinstance(right, SIMPLE):
+        between, ended = f"{between}(", "))"
+    yield source.span(call)[0], source.span(left)[0], opened
+    yield source.span(left)[1], source.span(right)[0], between
+    yield source.span(right)[1], source.span(call)[1], ended
 
 
 def check_import(said: str, line: int) -> None:

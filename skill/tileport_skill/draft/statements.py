@@ -13,6 +13,7 @@ from tileport_skill.draft.coerce import as_scalar
 from tileport_skill.draft.expressions import number, translate
 from tileport_skill.draft.naming import rust_name, snake
 from tileport_skill.draft.rust import For, Let, Word, word
+from tileport_skill.draft.split_loops import split_of
 from tileport_skill.draft.tokens import begin_loop
 from tileport_skill.draft.values import Items, Number, Product, Symbol, Tile, Untranslatable, Value
 
@@ -81,21 +82,29 @@ def _assign(body: Body, target: ast.expr, value: ast.expr) -> None:
 def _step_name(body: Body, name: str, value: ast.expr) -> str | None:
     """`name`'s Rust word, if no step of computing `value` reads what it stands for now after it is written."""
     reads = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id == name]
-    return None if len(reads) > 1 or (reads and not _innermost(value, name)) else rust_name(name, body.env, body.taken)
+    free = not reads or (len(reads) == 1 and _innermost(body, value, name))
+    return rust_name(name, body.env, body.taken) if free else None
 
 
-def _innermost(value: ast.expr, name: str) -> bool:
+def _innermost(body: Body, value: ast.expr, name: str) -> bool:
     """Whether `name` is read first of all, at the bottom of a chain of calls with one tile each."""
     while isinstance(value, ast.Call):
         inner = [*value.args]
+        inner += [keyword.value for keyword in value.keywords] if inner else []
         if isinstance(value.func, ast.Attribute) and not (
             isinstance(value.func.value, ast.Name) and value.func.value.id in ("ct", "cuda")
         ):
             inner.insert(0, value.func.value)
-        if not inner or any(isinstance(node, ast.Name) and node.id == name for a in inner[1:] for node in ast.walk(a)):
+        if not inner or any(_needs_steps(body, argument) for argument in inner[1:]):
             return False
         value = inner[0]
     return isinstance(value, ast.Name) and value.id == name
+
+
+def _needs_steps(body: Body, argument: ast.expr) -> bool:
+    """Whether tiles or numbers of the kernel are in `argument`, which may need steps of their own."""
+    names = [node.id for node in ast.walk(argument) if isinstance(node, ast.Name)]
+    return any(isinstance(body.env.get(name), (Tile, Number, Product)) for name in names)
 
 
 def _unpack(body: Body, target: ast.Tuple, value: Value) -> None:
@@ -125,21 +134,36 @@ def _unpack(body: Body, target: ast.Tuple, value: Value) -> None:
 def _loop(body: Body, node: ast.For) -> None:
     if not isinstance(node.target, ast.Name) or node.orelse:
         raise Untranslatable("a loop over more than a range")
-    if body.where(node) in body.shared.facts.split:
-        raise Untranslatable("a loop that the compiler splits in two where a condition on its index changes")
     start, stop, step = _range(body, node.iter)
+    split = None
+    if body.where(node) in body.shared.facts.split:
+        split = split_of(body, node, node.target.id, start, stop)
     carried = [name for name in _assigned(node.body) if name in body.env and _is_carried(body, name, node)]
     for name in carried:
         _make_mutable(body, name)
     begin_loop(body, node)
     body.loops.append(set(carried))
+    if split is None:
+        body.emit(_written_loop(body, node, start.expr, stop.expr, step.expr if step else None))
+    else:
+        body.decided[split.branch] = split.taken_first
+        line = body.line
+        body.emit(_written_loop(body, node, start.expr, split.first_stop, None))
+        body.decided[split.branch] = not split.taken_first
+        body.line = line
+        second = _written_loop(body, node, split.second_start, stop.expr, None)
+        body.emit(second if split.always is None else rust.Run(rust.If(split.always, rust.Block((second,)), None)))
+    body.loops.pop()
+
+
+def _written_loop(body: Body, node: ast.For, start: rust.Expr, stop: rust.Expr, step: rust.Expr | None) -> For:
+    assert isinstance(node.target, ast.Name)
     index = rust_name(node.target.id, body.env, body.taken)
     with body.block() as block:
         body.env[node.target.id] = Number(expr=word(index), dtype="i32")
         body.taken.add(index)
         run(body, node.body)
-    body.loops.pop()
-    body.emit(For(index, start.expr, stop.expr, step.expr if step else None, rust.Block(tuple(block))))
+    return For(index, start, stop, step, rust.Block(tuple(block)))
 
 
 def _range(body: Body, node: ast.expr) -> tuple[Number, Number, Number | None]:

@@ -58,6 +58,8 @@ class Number:
     """Whether it is known when the kernel is compiled."""
     name: str | None = None
     """What the source calls the literal."""
+    origin: str | None = None
+    """The Python expression over the kernel's constants that makes it; None where it is known only on the device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tileport_skill.capture.records import Array, Constant, Parameter, Scalar, Specialisation
@@ -21,33 +21,71 @@ class Variant:
     """Each array's Rust element type: a type generic, or a type."""
     generics: dict[str, dict[int, str]]
     """Each type generic's element type, by the specialisation's number."""
+    guard: str
+    """The Python condition over the kernel's parameters that tells the variant; empty if there is nothing to tell."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.specialisations[0].parameters
 
 
-def variants_of(kernel: str, specialisations: Sequence[Specialisation]) -> list[Variant]:
-    """Specialisations whose parameters are of the same kinds and ranks belong together."""
-    groups: dict[object, list[Specialisation]] = {}
+def variants_of(kernel: str, specialisations: Sequence[Specialisation], pointers: Collection[str]) -> list[Variant]:
+    """Specialisations whose parameters are of the same kinds and ranks belong together.
+
+    `pointers` are the arrays that the kernel reads by pointer: for these it matters whether the last stride is 1.
+    """
+    groups: dict[tuple[Kind, ...], list[Specialisation]] = {}
     for one in specialisations:
-        groups.setdefault(tuple(map(_kind, one.parameters)), []).append(one)
-    return [_variant(kernel, group) for group in groups.values()]
+        groups.setdefault(tuple(_kind(parameter, pointers) for parameter in one.parameters), []).append(one)
+    return [_variant(kernel, group, _guard(kinds, list(groups), group)) for kinds, group in groups.items()]
 
 
-def _kind(parameter: Parameter) -> object:
+Kind = tuple[object, ...]
+"""What a parameter is, a number (of axes, if it is an array), and whether an array's last axis is dense."""
+PYTHON_TYPES = {"float": "float", "int": "int", "bool": "bool"}
+
+
+def _kind(parameter: Parameter, pointers: Collection[str]) -> Kind:
     match parameter:
         case Array():
-            return ("array", parameter.ndim, tuple(one == 1 for one in parameter.stride_constant)[-1:])
+            dense = parameter.name not in pointers or parameter.stride_constant[-1:] in ((1,), ())
+            return ("array", parameter.ndim, dense)
         case Scalar():
-            return ("scalar", parameter.dtype)
+            return ("scalar", "float" if "float" in parameter.dtype else "bool" if "bool" in parameter.dtype else "int")
         case Constant():
             return ("constant", parameter.type)
         case _:
             return ("other",)
 
 
-def _variant(kernel: str, group: Sequence[Specialisation]) -> Variant:
+def _guard(kinds: tuple[Kind, ...], all_kinds: Sequence[tuple[Kind, ...]], group: Sequence[Specialisation]) -> str:
+    """A parameter that is `None` is always told: another launch may pass something, which must not be dropped."""
+    conditions: list[str] = []
+    for index, parameter in enumerate(group[0].parameters):
+        others = {other[index] for other in all_kinds}
+        if len(others) > 1 or kinds[index] == ("constant", "NoneType"):
+            conditions += _conditions(parameter.name, kinds[index], others - {kinds[index]})
+    return " and ".join(conditions)
+
+
+def _conditions(name: str, kind: Kind, others: Collection[Kind]) -> Iterator[str]:
+    """What tells `kind` from `others`, in an order in which each may rely on those before."""
+    if kind == ("constant", "NoneType"):
+        yield f"{name} is None"
+    elif kind[0] == "array":
+        if any(other[0] != "array" for other in others):
+            yield f"isinstance({name}, torch.Tensor)"
+        if any(other[0] == "array" and other[1] != kind[1] for other in others):
+            yield f"{name}.ndim == {kind[1]}"
+        if any(other[0] == "array" and other[2] != kind[2] for other in others):
+            yield f"{name}.stride(-1) {'==' if kind[2] else '!='} 1"
+    elif others == {("constant", "NoneType")}:
+        yield f"{name} is not None"
+    elif kind[-1] in PYTHON_TYPES:
+        yield f"isinstance({name}, {PYTHON_TYPES[str(kind[-1])]})"
+
+
+def _variant(kernel: str, group: Sequence[Specialisation], guard: str) -> Variant:
     """Arrays that always share their element type share a generic; one that never changes is written out, unless all
     arrays of floats have the same one everywhere."""
     arrays = [p.name for p in group[0].parameters if isinstance(p, Array)]
@@ -61,4 +99,4 @@ def _variant(kernel: str, group: Sequence[Specialisation]) -> Variant:
         raise Untranslatable(f"{kernel}: more than {len(LETTERS)} element types")
     elements = {name: letters.get(found) or rust_element(found[0]) for name, found in dtypes.items()}
     generics = {letter: dict(enumerate(found)) for found, letter in letters.items()}
-    return Variant(kernel=kernel, specialisations=tuple(group), elements=elements, generics=generics)
+    return Variant(kernel=kernel, specialisations=tuple(group), elements=elements, generics=generics, guard=guard)

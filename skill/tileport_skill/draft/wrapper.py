@@ -68,12 +68,32 @@ def _launch(stream, grid, kernel, args):
     code = getattr(library, name)(
         *[make_tensor_desc(ffi, one) if isinstance(one, torch.Tensor) else one for one in crossing],
         *(*grid, 1, 1)[:3],
-        kernel.num_ctas or _AUTO,
-        kernel.occupancy or _AUTO,
+        {num_ctas} or _AUTO,
+        {occupancy} or _AUTO,
         torch.cuda.current_device() if device.index is None else device.index,
         stream.cuda_stream,
     )
     check_rc(code, name)
+'''
+BY_TARGET = '''\
+class _ByTarget:
+    """A hint that depends on the GPU: `_ByTarget(sm_100=8, default=2)`."""
+
+    def __init__(self, default=None, **values):
+        self.default = default
+        self.values = values
+
+
+def _on(hint, device):
+    if not isinstance(hint, _ByTarget):
+        return hint
+    major, minor = torch.cuda.get_device_capability(device)
+    return hint.values.get(f"sm_{major}{minor}", hint.default)
+'''
+TIMEOUT = '''\
+def _compiler_timeout(_seconds):
+    """cuTile Rust 0.2.0 cannot give up compiling: a slow configuration makes tuning longer, and is not left out."""
+    return nullcontext()
 '''
 TUNING = '''\
 _SEARCHES = count()
@@ -99,29 +119,51 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
 '''
 
 
+_REPLACED = ("_exhaustive_search", "_compiler_timeout", "_ByTarget")
+
+
 def print_wrapper(
     operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str], *, shared: bool = False
 ) -> str:
     """The whole file. `refused` says of kernels that are not drafted why; `shared` is as for the launcher."""
     launched = {piece.kernel for piece in host.pieces}
-    by_kernel = {function.kernel: function for function in functions if function.kernel in launched}
-    own = SHARED_IMPORTS if shared else (*IMPORTS, *(TUNING_IMPORTS if host.tunes else ()))
-    imports = {*host.imports, *own}
+    mine = [function for function in functions if function.kernel in launched]
+    by_kernel = {kernel: tuple(one for one in mine if one.kernel == kernel) for kernel in launched if kernel}
     blocks = [
         _head(operator, host),
-        "\n".join(_sorted(imports)),
-        '_CDEF = """\n' + "".join(f"{line}\n" for one in by_kernel.values() for line in _declared(one)) + '"""',
+        "\n".join(_sorted({*host.imports, *_own_imports(host, shared)})),
+        '_CDEF = """\n' + "".join(f"{line}\n" for one in mine for line in _declared(one)) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
-    text += (SHARED if shared else LAUNCHING).format(operator=operator)
-    if host.tunes:
-        text += SHARED_TUNING if shared else "\n\n" + TUNING.format(operator=operator)
+    text += _launching(operator, host, shared)
     previous: Piece | None = None
     for piece in host.pieces:
         joined = previous is not None and piece.line == previous.end + 1
         text += ("" if joined else "\n\n") + _piece(piece, by_kernel, refused) + "\n"
         previous = piece
     return text
+
+
+def _own_imports(host: Host, shared: bool) -> set[str]:
+    """What the launching part needs."""
+    tunes, timed, by_target = (host.uses(name) for name in _REPLACED)
+    if shared:
+        named = (("ByTarget", by_target), ("compiler_timeout", timed))
+        return {*SHARED_IMPORTS, *(f"from {MODULE} import {name} as _{name}" for name, used in named if used)}
+    return {*IMPORTS, *(TUNING_IMPORTS if tunes else ()), *(("from contextlib import nullcontext",) if timed else ())}
+
+
+def _launching(operator: str, host: Host, shared: bool) -> str:
+    """What stands for cuTile's own functions in the host code."""
+    tunes, timed, by_target = (host.uses(name) for name in _REPLACED)
+    if shared:
+        return SHARED.format(operator=operator) + (SHARED_TUNING if tunes else "")
+    hint = "_on(kernel.{}, device)" if by_target else "kernel.{}"
+    text = LAUNCHING.format(
+        operator=operator, num_ctas=hint.format("num_ctas"), occupancy=hint.format("occupancy")
+    )
+    parts = ((BY_TARGET, by_target), (TIMEOUT, timed), (TUNING.format(operator=operator), tunes))
+    return text + "".join(f"\n\n{part}" for part, wanted in parts if wanted)
 
 
 def _head(operator: str, host: Host) -> str:
@@ -160,21 +202,30 @@ def _declared(function: CFunction) -> Iterator[str]:
     yield "    int32_t device_id, uint64_t raw_stream);"
 
 
-def _piece(piece: Piece, functions: Mapping[str, CFunction], refused: Mapping[str, str]) -> str:
+def _piece(piece: Piece, functions: Mapping[str, tuple[CFunction, ...]], refused: Mapping[str, str]) -> str:
     if piece.kernel is None:
         return piece.text
-    function = functions.get(piece.kernel)
-    if function is None:
-        reason = refused.get(piece.kernel, "no test launches it, so nothing is known of its types")
-        said = f"cutile-rs: {piece.kernel} is not drafted: {reason}".replace("\\", "\\\\").replace('"', "'")
-        return (
-            f"{piece.text}@_kernel({piece.hints})\ndef {piece.kernel}(*_args):\n"
-            f'    raise NotImplementedError(\n        "{said}"\n    )'
-        )
-    parameters = _flat_or_listed(f"def {piece.kernel}(", function.python, "):", "")
-    crossing = [argument.python for argument in function.arguments]
-    returned = _flat_or_listed(f'    return "{function.symbol}", (', crossing, ")", "    ", len(crossing) == 1)
-    return f"{piece.text}@_kernel({piece.hints})\n{parameters}\n{returned}"
+    variants, reason = functions[piece.kernel], refused.get(piece.kernel)
+    head = f"{piece.text}@_kernel({piece.hints})\n"
+    if not variants:
+        reason = reason or "no test launches it, so nothing is known of its types"
+        return f"{head}def {piece.kernel}(*_args):\n{_raised(f'{piece.kernel} is not drafted: {reason}')}"
+    lines = [_flat_or_listed(f"def {piece.kernel}(", variants[0].python, "):", "")]
+    for one in variants:
+        lines += [f"    if {one.guard}:"] if one.guard else []
+        crossing = [argument.python for argument in one.arguments]
+        indent = "        " if one.guard else "    "
+        returned = f'{indent}return "{one.symbol}", ('
+        lines.append(_flat_or_listed(returned, crossing, ")", indent, len(crossing) == 1))
+    if all(one.guard for one in variants):
+        known = f": {reason}" if reason else ""
+        lines.append(_raised(f"{piece.kernel} is not drafted for these arguments{known}"))
+    return head + "\n".join(lines)
+
+
+def _raised(said: str) -> str:
+    text = f"cutile-rs: {said}".replace("\\", "\\\\").replace('"', "'")
+    return f'    raise NotImplementedError(\n        "{text}"\n    )'
 
 
 def _flat_or_listed(head: str, names: Sequence[str], end: str, indent: str, single: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator
@@ -59,6 +59,8 @@ class Entry:
     name: str
     generics: tuple[Generic, ...]
     parameters: tuple[EntryParameter, ...]
+    derived: dict[str, str] = field(default_factory=dict)
+    """How the reference's constants make generics that none of them is, where the entry's documentation says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

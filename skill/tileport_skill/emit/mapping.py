@@ -8,11 +8,13 @@ values at run time (`launcher.py`).
 
 from __future__ import annotations
 
+import ast
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
+from tileport_skill.emit.derived import NotComputed, computed, spelled
 from tileport_skill.emit.entries import (
     ConstGeneric,
     Entry,
@@ -180,6 +182,9 @@ def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant
             found.append(_type(generic.name, types, entry))
             continue
         constant = by_key.get(_key(generic.name))
+        if generic.name in entry.derived:
+            found.append(_derived(entry, generic, constants))
+            continue
         if constant is None:
             names = ", ".join(constants) or "none"
             raise Unmapped(
@@ -188,6 +193,17 @@ def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant
             )
         found.append(_spelled(constant))
     return tuple(found)
+
+
+def _derived(entry: Entry, generic: ConstGeneric, constants: dict[str, Constant]) -> str:
+    values = {
+        name: ast.literal_eval(one.text) for name, one in constants.items() if one.type in ("int", "float", "bool")
+    }
+    try:
+        value = computed(entry.derived[generic.name], values)
+    except NotComputed as error:
+        raise Unmapped(f"entry {entry.name}: {generic.name} is {error}") from error
+    return spelled(float(value) if generic.name.endswith("_BITS") else value)
 
 
 def _type(generic: str, types: dict[str, str], entry: Entry) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from tileport_skill.emit.derived import derivations
 from tileport_skill.emit.entries import KernelModule, Problem
 from tileport_skill.emit.mapping import Request
 from tileport_skill.errors import MachineryError
@@ -74,6 +75,17 @@ def build_emitter(cache: Path, *, cargo: Path, cuda: Path, environment: Mapping[
     return target
 
 
+def _with_derivations(modules: Sequence[KernelModule], kernel: Path) -> tuple[KernelModule, ...]:
+    told = derivations(kernel.read_text(encoding="utf-8"))
+    return tuple(
+        dataclasses.replace(
+            module,
+            entries=tuple(dataclasses.replace(one, derived=told.get(one.name, {})) for one in module.entries),
+        )
+        for module in modules
+    )
+
+
 def _source_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted([CRATE / "Cargo.toml", CRATE / "Cargo.lock", *(CRATE / "src").glob("*.rs")]):
@@ -104,7 +116,8 @@ class Emitter:
             return Problem(kind="crash", message=f"the emitter ended with {done.returncode}: {done.stderr[-500:]}")
         if "problem" in document:
             return TypeAdapter(Problem).validate_python(document["problem"])
-        return TypeAdapter(tuple[KernelModule, ...]).validate_python(document["modules"])
+        modules = TypeAdapter(tuple[KernelModule, ...]).validate_python(document["modules"])
+        return _with_derivations(modules, kernel)
 
     def emit(
         self, kernel: Path, requests: Sequence[Request], *, seconds: float = REQUEST_SECONDS

@@ -47,6 +47,14 @@ def read_constant(text: str, element: str, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(np.array(numbers[0], dtype=dtype), shape)
 
 
+def canonical(text: str, element: str) -> str:
+    """One spelling for each value: a floating constant may be printed with more digits than tell it apart."""
+    if not is_float(element) or text.startswith("["):
+        return text
+    value = float(read_constant(text, element, ()))
+    return repr(value) if np.isfinite(value) else text
+
+
 def _number(word: str, element: str, dtype: np.dtype[Any]) -> Any:
     if word in ("true", "false"):
         return dtype.type(word == "true")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from tileport_skill.tileir.elements import canonical
 from tileport_skill.tileir.numbering import Key, Numbering
 from tileport_skill.tileir.records import Op, Value
 from tileport_skill.tileir.types import (
@@ -26,7 +27,8 @@ def pure_key(
 ) -> Key:
     """`use` gives the number of an operand; `inner` are the numbers of the operation's regions."""
     if op.name == "constant":
-        return ("constant", op.attributes["value"].partition(": ")[2], op.result.type)
+        type_, text = op.result.type, op.attributes["value"].partition(": ")[2]
+        return ("constant", canonical(text, str(type_.element)) if isinstance(type_, Tile) else text, type_)
     if op.name == "make_tensor_view":
         return _tensor(op, numbering, use)
     if isinstance(op.results[0].type, PartitionView | StridedView | GatherScatterView):

@@ -6,6 +6,8 @@ there already. Rules that hold for real numbers only say so, and a proof that us
 
 from __future__ import annotations
 
+from tileport_skill.tileir.constant_rules import OF_CONSTANTS
+from tileport_skill.tileir.elements import canonical
 from tileport_skill.tileir.keys import whole_number
 from tileport_skill.tileir.numbering import Key, Numbering
 from tileport_skill.tileir.range_rules import EXACT_BY_RANGE, IN_RANGE
@@ -240,7 +242,7 @@ def _exp(numbering: Numbering, key: Key) -> Key | None:
     type_ = tile_type(key)
     if key[0] != "exp" or not plain(key) or type_ is None or type_.element != "f32":
         return None  # an approximate one is not as exact as the other form
-    factor = numbering.number(("constant", "1.44269502", type_))
+    factor = numbering.number(("constant", canonical("1.44269502", "f32"), type_))
     product = numbering.number(("mulf", (), key[2], *sorted((operands(key)[0], factor))))
     return ("exp2", (), key[2], product)
 
@@ -277,6 +279,7 @@ EXACT: tuple[Rule, ...] = (
     Rule("x * 1.0", _times_one),
     Rule("-(-x)", _negate_twice),
     Rule("a - b", _subtract_negative),
+    *OF_CONSTANTS,
     *EXACT_BY_RANGE,
 )
 

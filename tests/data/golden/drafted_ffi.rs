@@ -12,7 +12,10 @@ use cutile::prelude::*;
 use cutile::tile_kernel::{CompileOptions, TileKernel};
 
 use crate::ffi_util::{TensorDesc, rc};
-use drafted_module::{halves_kernel, leaky_kernel, product_kernel, rows_kernel};
+use drafted_module::{
+    below_kernel, box_kernel, either_rank_kernel, either_rank_kernel_2, half_tile_kernel,
+    halves_kernel, leaky_kernel, product_kernel, rows_kernel, same_size_kernel, thinned_kernel,
+};
 
 /// Whether sizes and strides are ones that the kernels can be told of: of 32 bits, and no array empty.
 fn fits(array: &TensorDesc, rank: usize) -> bool {
@@ -299,6 +302,459 @@ pub unsafe extern "C" fn cutile_drafted_product_kernel(
                 Ok(_) => rc::OK,
                 Err(error) => {
                     eprintln!("cutile_drafted_product_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `half_tile_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `half_tile_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_half_tile_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    tile_over_two: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile_over_two.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { half_tile_kernel(&*x, &*y) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_half_tile_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `thinned_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `thinned_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_thinned_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    p: f32,
+    block: i32,
+    p_below_one: i32,
+    one_over_one_minus_p: f32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) || x.strides[0] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) || y.strides[0] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let generics = vec![
+                dtype.to_string(),
+                (p.to_bits() as i32).to_string(),
+                block.to_string(),
+                (p_below_one != 0).to_string(),
+                (one_over_one_minus_p.to_bits() as i32).to_string(),
+            ];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe {
+                thinned_kernel(
+                    DevicePointer::<$E>::from_cu_deviceptr(x.ptr),
+                    x.dim(0),
+                    x.strides[0] as i32,
+                    DevicePointer::<$E>::from_cu_deviceptr(y.ptr),
+                    y.dim(0),
+                    y.strides[0] as i32,
+                )
+            };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_thinned_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `below_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `below_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_below_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    first: i32,
+    causal: i32,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), causal.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { below_kernel(&*x, &*y, first) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_below_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `box_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `box_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_box_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 3) || x.strides[2] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 3) || y.strides[2] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe {
+                box_kernel(
+                    DevicePointer::<$E>::from_cu_deviceptr(x.ptr),
+                    x.dim(0),
+                    x.dim(1),
+                    x.dim(2),
+                    x.strides[0] as i32,
+                    x.strides[1] as i32,
+                    x.strides[2] as i32,
+                    DevicePointer::<$E>::from_cu_deviceptr(y.ptr),
+                    y.dim(0),
+                    y.dim(1),
+                    y.dim(2),
+                    y.strides[0] as i32,
+                    y.strides[1] as i32,
+                    y.strides[2] as i32,
+                )
+            };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_box_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `either_rank_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `either_rank_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_either_rank_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { either_rank_kernel(&*x, &*y) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_either_rank_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `either_rank_kernel_2` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `either_rank_kernel_2` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_either_rank_kernel_2(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { either_rank_kernel_2(&*x, &*y) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_either_rank_kernel_2: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `same_size_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `same_size_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_same_size_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { same_size_kernel(&*x, &*y) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_same_size_kernel: {error:?}");
                     rc::LAUNCH_FAILED
                 }
             }

@@ -2,11 +2,24 @@
 //
 // drafted: translated from the cuTile Python source by `tileport-skill draft`.
 // Not translated: _running_kernel (line 64): `cuda.tile.cumsum`, for which there is no translation yet.
-// Not translated: _half_tile_kernel (line 69): a tile size that is computed from others, which Rust's types cannot say.
+// Not translated: _square_kernel (line 108): `ct.gather(x, (rows, columns))` of several axes; with --declare it can be said.
 
 #[cutile::module]
 pub mod drafted_module {
     use cutile::core::*;
+
+    /// A size or a stride, which is never negative: the launcher refuses arrays where one is.
+    fn size_of(value: i32) -> i32 {
+        let value: i32 = unsafe { assume_bounds_lower::<i32, 0>(value) };
+        value
+    }
+
+    /// An integer in as many lanes as `like` has, widened to 64 bits.
+    fn lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<i64, { [N] }> {
+        let value: Tile<i32, { [] }> = scalar_to_tile(value);
+        let value: Tile<i64, { [] }> = exti(value);
+        value.reshape(const_shape![1]).broadcast(const_shape![N])
+    }
 
     /// The same bits as unsigned: a negative number becomes one that is larger than any size.
     fn unsigned_lanes<const N: i32>(value: i32, _like: Tile<i32, { [N] }>) -> Tile<u64, { [N] }> {
@@ -20,6 +33,15 @@ pub mod drafted_module {
         let size = unsigned_lanes(size, index);
         let index: Tile<u64, { [N] }> = exti(index);
         lt_tile(index, size)
+    }
+
+    /// Whether `row` is at least 0 and less than `rows`, in as many lanes as `like` has.
+    fn row_inside<const N: i32>(
+        row: i32,
+        rows: i32,
+        like: Tile<i32, { [N] }>,
+    ) -> Tile<bool, { [N] }> {
+        lt_tile(unsigned_lanes(row, like), unsigned_lanes(rows, like))
     }
 
     /// The addresses of the elements at `offset`s.
@@ -100,6 +122,68 @@ pub mod drafted_module {
         unsafe { write_masked(addresses(array, offset), value, mask) };
     }
 
+    /// A constant of type `f32`, which Rust takes as its bits.
+    fn f32_from_bits(bits: i32) -> f32 {
+        let bits: Tile<i32, { [] }> = scalar_to_tile(bits);
+        let value: Tile<f32, { [] }> = bitcast(bits);
+        let value: f32 = tile_to_scalar(value);
+        value
+    }
+
+    /// `ct.gather(array, (index_0, index_1, index_2))`: lanes outside the array read zero.
+    unsafe fn gather_at_scalar_scalar_lanes<E: ElementType, const N: i32>(
+        array: *mut E,
+        size_0: i32,
+        size_1: i32,
+        size_2: i32,
+        stride_0: i32,
+        stride_1: i32,
+        index_0: i32,
+        index_1: i32,
+        index_2: Tile<i32, { [N] }>,
+    ) -> Tile<E, { [N] }> {
+        let mask = row_inside(index_0, size_0, index_2);
+        let wide_0 = lanes(index_0, index_2);
+        let offset = wide_0 * lanes(stride_0, index_2);
+        let mask = mask & row_inside(index_1, size_1, index_2);
+        let wide_1 = lanes(index_1, index_2);
+        let offset = offset + wide_1 * lanes(stride_1, index_2);
+        let mask = mask & inside(index_2, size_2);
+        let wide_2: Tile<i64, { [N] }> = exti(index_2);
+        let offset = offset + wide_2;
+        let pointers = addresses(array, offset);
+        unsafe { read_masked(pointers, mask, zero_of(array)) }
+    }
+
+    /// `ct.scatter(array, (index_0, index_1, index_2), value)`: lanes outside the array are not written.
+    /// Nor are those outside `selected`.
+    unsafe fn scatter_at_scalar_lanes_lanes_where<E: ElementType, const N: i32>(
+        array: *mut E,
+        size_0: i32,
+        size_1: i32,
+        size_2: i32,
+        stride_0: i32,
+        stride_1: i32,
+        index_0: i32,
+        index_1: Tile<i32, { [N] }>,
+        index_2: Tile<i32, { [N] }>,
+        value: Tile<E, { [N] }>,
+        selected: Tile<bool, { [N] }>,
+    ) {
+        let mask = row_inside(index_0, size_0, index_1);
+        let wide_0 = lanes(index_0, index_1);
+        let offset = wide_0 * lanes(stride_0, index_1);
+        let mask = mask & inside(index_1, size_1);
+        let wide_1: Tile<i64, { [N] }> = exti(index_1);
+        let offset = offset + wide_1 * lanes(stride_1, index_1);
+        let mask = mask & inside(index_2, size_2);
+        let wide_2: Tile<i64, { [N] }> = exti(index_2);
+        let offset = offset + wide_2;
+        let mask = mask & selected;
+        let pointers = addresses(array, offset);
+        unsafe { write_masked(pointers, value, mask) };
+    }
+
     fn squared<const BLOCK: i32>(x: Tile<f32, { [BLOCK] }>) -> Tile<f32, { [BLOCK] }> {
         x * x
     }
@@ -118,6 +202,8 @@ pub mod drafted_module {
         y_length: i32,
         _y_stride: i32,
     ) {
+        let x_length = size_of(x_length);
+        let y_length = size_of(y_length);
         let block = get_tile_block_id().0;
         let offsets = block * BLOCK;
         let lanes: Tile<i32, { [BLOCK] }> = iota(const_shape![BLOCK]);
@@ -235,6 +321,244 @@ pub mod drafted_module {
         unsafe {
             c.partition_full_mut(const_shape![TILE, TILE])
                 .store(total_e, [row, column])
+        };
+    }
+
+    /// # Generics
+    /// `TILE_OVER_TWO`: `TILE // 2`
+    ///
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn half_tile_kernel<E: ElementType, const TILE_OVER_TWO: i32>(
+        x: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+    ) {
+        let tile_view: Partition<E, { [TILE_OVER_TWO] }> = make_partition_view(
+            x,
+            const_shape![TILE_OVER_TWO],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile = tile_view.load([0]);
+        unsafe {
+            y.partition_full_mut(const_shape![TILE_OVER_TWO])
+                .store(tile, [0])
+        };
+    }
+
+    /// # Generics
+    /// `P_BELOW_ONE`: `P < 1.0`
+    /// `ONE_OVER_ONE_MINUS_P_BITS`: the bits of `1.0 / (1.0 - P) if P < 1.0 else 0`
+    ///
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry()]
+    pub unsafe fn thinned_kernel<
+        E: ElementType,
+        const P_BITS: i32,
+        const BLOCK: i32,
+        const P_BELOW_ONE: bool,
+        const ONE_OVER_ONE_MINUS_P_BITS: i32,
+    >(
+        x: *mut E,
+        x_length: i32,
+        _x_stride: i32,
+        y: *mut E,
+        y_length: i32,
+        _y_stride: i32,
+    ) {
+        let x_length = size_of(x_length);
+        let y_length = size_of(y_length);
+        let p = f32_from_bits(P_BITS);
+        let offsets = get_tile_block_id().0 * BLOCK;
+        let lanes: Tile<i32, { [BLOCK] }> = iota(const_shape![BLOCK]);
+        let offsets = broadcast_scalar(offsets, const_shape![BLOCK]) + lanes;
+        let tile = unsafe { gather(x, x_length, offsets) };
+        let scale: Tile<E, { [BLOCK] }> = constant(E::ZERO, const_shape![BLOCK]);
+        let scale: Tile<E, { [BLOCK] }> = if P_BELOW_ONE {
+            // Folded when the kernel is compiled.
+            let one_over_one_minus_p = f32_from_bits(ONE_OVER_ONE_MINUS_P_BITS);
+            let one_over_one_minus_p_e: E = convert_scalar(one_over_one_minus_p);
+            broadcast_scalar(one_over_one_minus_p_e, const_shape![BLOCK])
+        } else {
+            scale
+        };
+        unsafe { scatter(y, y_length, offsets, tile * scale) };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn below_kernel<E: ElementType, const CAUSAL: i32, const TILE: i32>(
+        x: &Tensor<E, { [-1, -1] }>,
+        y: &Tensor<E, { [-1, -1] }>,
+        first: i32,
+    ) {
+        let mut total: Tile<f32, { [1, TILE] }> = constant(0.0f32, const_shape![1, TILE]);
+        let x_tiles = x.partition(const_shape![1, TILE]);
+        let count = num_tiles(&x_tiles, 1);
+        let j_split = first;
+        let j_start: i32 = 0;
+        let j_first_stop: i32 = if CAUSAL != 0 {
+            min(count, j_split)
+        } else {
+            count
+        };
+        let j_second_start = max(j_start, j_split);
+        for j in 0..j_first_stop {
+            let tile: Tile<f32, { [1, TILE] }> =
+                convert_tile(x.partition(const_shape![1, TILE]).load([0, j]));
+            total = total + tile;
+        }
+        if CAUSAL != 0 {
+            for j in j_second_start..count {
+                let tile: Tile<f32, { [1, TILE] }> =
+                    convert_tile(x.partition(const_shape![1, TILE]).load([0, j]));
+                let half: Tile<f32, { [1, TILE] }> = constant(0.5f32, const_shape![1, TILE]);
+                let tile = tile * half;
+                total = total + tile;
+            }
+        }
+        let total_e: Tile<E, { [1, TILE] }> = convert_tile(total);
+        unsafe {
+            y.partition_full_mut(const_shape![1, TILE])
+                .store(total_e, [0, 0])
+        };
+    }
+
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry()]
+    pub unsafe fn box_kernel<E: ElementType, const TILE: i32>(
+        x: *mut E,
+        x_size_0: i32,
+        x_size_1: i32,
+        x_size_2: i32,
+        x_stride_0: i32,
+        x_stride_1: i32,
+        _x_stride_2: i32,
+        y: *mut E,
+        y_size_0: i32,
+        y_size_1: i32,
+        y_size_2: i32,
+        y_stride_0: i32,
+        y_stride_1: i32,
+        _y_stride_2: i32,
+    ) {
+        let x_size_0 = size_of(x_size_0);
+        let x_size_1 = size_of(x_size_1);
+        let x_size_2 = size_of(x_size_2);
+        let x_stride_0 = size_of(x_stride_0);
+        let x_stride_1 = size_of(x_stride_1);
+        let y_size_0 = size_of(y_size_0);
+        let y_size_1 = size_of(y_size_1);
+        let y_size_2 = size_of(y_size_2);
+        let y_stride_0 = size_of(y_stride_0);
+        let y_stride_1 = size_of(y_stride_1);
+        let lanes: Tile<i32, { [TILE] }> = iota(const_shape![TILE]);
+        // Three indices: two numbers and a tile.
+        let line = unsafe {
+            gather_at_scalar_scalar_lanes(
+                x,
+                x_size_0,
+                x_size_1,
+                x_size_2,
+                x_stride_0,
+                x_stride_1,
+                get_tile_block_id().0,
+                0,
+                lanes,
+            )
+        };
+        let constant_5: Tile<i32, { [TILE] }> = constant(5i32, const_shape![TILE]);
+        unsafe {
+            scatter_at_scalar_lanes_lanes_where(
+                y,
+                y_size_0,
+                y_size_1,
+                y_size_2,
+                y_stride_0,
+                y_stride_1,
+                get_tile_block_id().0,
+                lanes,
+                lanes,
+                line,
+                lt_tile(lanes, constant_5),
+            )
+        };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn either_rank_kernel<E: ElementType, const TILE: i32>(
+        x: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+    ) {
+        let tile_view: Partition<E, { [TILE] }> = make_partition_view(
+            x,
+            const_shape![TILE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile = tile_view.load([get_tile_block_id().0]);
+        unsafe {
+            y.partition_full_mut(const_shape![TILE])
+                .store(tile, [get_tile_block_id().0])
+        };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn either_rank_kernel_2<E: ElementType, const TILE: i32>(
+        x: &Tensor<E, { [-1, -1] }>,
+        y: &Tensor<E, { [-1] }>,
+    ) {
+        let tile_view: Partition<E, { [1, TILE] }> = make_partition_view(
+            x,
+            const_shape![1, TILE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile: Tile<E, { [TILE] }> = tile_view
+            .load([get_tile_block_id().0, 0])
+            .reshape(const_shape![TILE]);
+        unsafe {
+            y.partition_full_mut(const_shape![TILE])
+                .store(tile, [get_tile_block_id().0])
+        };
+    }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn same_size_kernel<E: ElementType, const TILE: i32>(
+        x: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+    ) {
+        let tile_view: Partition<E, { [TILE] }> = make_partition_view(
+            x,
+            const_shape![TILE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile = tile_view.load([get_tile_block_id().0]);
+        unsafe {
+            y.partition_full_mut(const_shape![TILE])
+                .store(tile, [get_tile_block_id().0])
         };
     }
 }

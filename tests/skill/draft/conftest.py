@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tileport_skill.capture.records import Array, Constant, Hints, Parameter, Scalar, Specialisation
-from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.operator import KernelDraft, translate
+from tileport_skill.draft.oracle.records import Answer
+from tileport_skill.draft.oracle.session import ask
 from tileport_skill.tilegym.operators import Operator, open_checkout
 
 ROOT = Path(__file__).parents[2] / "data" / "drafts"
@@ -29,7 +31,7 @@ def array(name: str, dtype: str, ndim: int) -> Array:
     )
 
 
-def constant(name: str, value: int | bool) -> Constant:
+def constant(name: str, value: int | float | bool) -> Constant:
     return Constant(name=name, type=type(value).__name__, text=repr(value))
 
 
@@ -59,11 +61,31 @@ def specialisations() -> list[Specialisation]:
             specialisation("_product_kernel", two("a"), two("b"), two("c"), tile),
             specialisation("_running_kernel", one("x"), one("y"), tile),
             specialisation("_half_tile_kernel", one("x"), one("y"), tile),
+            specialisation("_thinned_kernel", one("x"), one("y"), constant("P", 0.25), constant("BLOCK", 128)),
+            specialisation(
+                "_below_kernel", two("x"), two("y"), Scalar(name="first", dtype="int32"), constant("CAUSAL", 1), tile
+            ),
+            specialisation("_box_kernel", array("x", dtype, 3), array("y", dtype, 3), tile),
+            specialisation("_square_kernel", two("x"), two("y"), tile),
+            specialisation("_either_rank_kernel", one("x"), one("y"), tile),
+            specialisation("_either_rank_kernel", two("x"), one("y"), tile),
+            specialisation("_same_size_kernel", one("x"), one("y"), tile, constant("OTHER", 32)),
         ]
     return found
 
 
 @pytest.fixture(scope="session")
-def draft() -> KernelDraft:
+def readings() -> tuple[Answer, tuple[Specialisation, ...]]:
     operator = Operator(name="drafted", aliases=("drafted",), reference=REFERENCE, kernels=(), tests=(), ported=False)
-    return draft_kernel(open_checkout(ROOT), operator, specialisations(), "sm_90")
+    return ask(open_checkout(ROOT), operator, specialisations(), "sm_90")
+
+
+@pytest.fixture(scope="session")
+def draft(readings: tuple[Answer, tuple[Specialisation, ...]]) -> KernelDraft:
+    return translate("drafted", *readings, declare=False)
+
+
+@pytest.fixture(scope="session")
+def declared(readings: tuple[Answer, tuple[Specialisation, ...]]) -> KernelDraft:
+    """The same kernels, where they may declare operations."""
+    return translate("drafted", *readings, declare=True)

@@ -15,6 +15,7 @@ from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.launcher import print_launcher
 from tileport_skill.draft.operator import LICENCE, KernelDraft
 from tileport_skill.draft.values import Untranslatable
+from tileport_skill.draft.variant import variants_of
 from tileport_skill.emit.rust import MINIMUM, find_rust
 
 
@@ -70,14 +71,16 @@ def test_an_array_that_tilegyms_descriptor_cannot_describe_is_refused_by_name(
         c_function("drafted", dataclasses.replace(entry, variant=variant))
 
 
-def test_a_parameter_that_was_never_given_is_refused_and_not_dropped(draft: KernelDraft) -> None:
-    entry = draft.entries[0]
+def test_a_parameter_that_was_never_given_is_guarded_and_not_dropped(draft: KernelDraft) -> None:
     none = Constant(name="bias", type="NoneType", text="None")
-    one = entry.variant.specialisations[0]
+    one = draft.entries[0].variant.specialisations[0]
     specialisation = dataclasses.replace(one, parameters=(*one.parameters, none))
-    variant = dataclasses.replace(entry.variant, specialisations=(specialisation,))
-    with pytest.raises(Untranslatable, match="bias, which is None"):
-        c_function("drafted", dataclasses.replace(entry, variant=variant))
+    (variant,) = variants_of("_leaky_kernel", [specialisation], ())
+    assert variant.guard == "bias is None"
+    function = c_function("drafted", dataclasses.replace(draft.entries[0], variant=variant))
+    assert function.guard == "bias is None"
+    assert "bias" in function.python
+    assert "bias" not in [argument.python for argument in function.arguments]
 
 
 def test_rustfmt_would_change_nothing_in_a_launcher(draft: KernelDraft, tmp_path: Path) -> None:

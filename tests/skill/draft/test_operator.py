@@ -23,14 +23,14 @@ def test_the_rust_reads_as_the_golden_does(draft: KernelDraft, golden: Golden) -
 def test_what_has_no_translation_is_named_with_its_line_and_the_others_come_out(draft: KernelDraft) -> None:
     lines = (Path(__file__).parents[2] / "data/drafts/tilegym/ops/cutile/drafted.py").read_text().splitlines()
     refused = {one.kernel: (one.reason, lines[(one.line or 0) - 1]) for one in draft.refused}
-    assert set(refused) == {"_running_kernel", "_half_tile_kernel"}
+    assert set(refused) == {"_running_kernel", "_square_kernel"}
     reason, line = refused["_running_kernel"]
     assert "cuda.tile.cumsum" in reason
     assert "cumsum" in line
-    reason, line = refused["_half_tile_kernel"]
-    assert "computed" in reason
-    assert "TILE // 2" in line
-    assert len(draft.translated) == 4
+    reason, line = refused["_square_kernel"]
+    assert "--declare" in reason
+    assert "ct.gather(x, (rows, columns))" in line
+    assert {one.kernel for one in draft.translated} >= {"_leaky_kernel", "_box_kernel", "_below_kernel"}
 
 
 def test_names_are_the_sources_and_what_is_a_transcript_is_said_to_be_one(draft: KernelDraft) -> None:
@@ -58,6 +58,46 @@ def test_a_product_that_the_compiler_merges_into_a_sum_is_written_as_one_operati
     assert "fma(" in rows[: rows.index("#[cutile::entry")]
 
 
+def test_numbers_made_of_constants_are_generics_that_the_caller_computes(draft: KernelDraft) -> None:
+    derived = {entry.kernel: {one.generic: one.python for one in entry.derived} for entry in draft.entries}
+    assert derived["_half_tile_kernel"] == {"TILE_OVER_TWO": "TILE // 2"}
+    assert derived["_thinned_kernel"] == {
+        "P_BELOW_ONE": "P < 1.0",
+        "ONE_OVER_ONE_MINUS_P_BITS": "1.0 / (1.0 - P) if P < 1.0 else 0",
+    }
+    assert "1.0f32 -" not in (draft.text or "")
+
+
+def test_a_loop_that_the_compiler_splits_is_two_loops(draft: KernelDraft) -> None:
+    text = _entry(draft, "below_kernel")
+    first, second = text.index("for j in 0..j_first_stop"), text.index("for j in j_second_start..")
+    assert first < second
+    assert text.count("* half") == 1
+    assert text.index("* half") > second  # the branch is taken in the second loop alone
+
+
+def test_launches_of_other_ranks_get_an_entry_each_and_a_guard_tells_them(draft: KernelDraft) -> None:
+    guards = {entry.entry.name: entry.variant.guard for entry in draft.entries if entry.kernel == "_either_rank_kernel"}
+    assert guards == {"either_rank_kernel": "x.ndim == 1", "either_rank_kernel_2": "x.ndim == 2"}
+
+
+def test_a_branch_that_was_never_read_is_left_out_and_guarded_against(draft: KernelDraft) -> None:
+    (entry,) = [entry for entry in draft.entries if entry.kernel == "_same_size_kernel"]
+    assert entry.variant.guard == "(TILE == OTHER)"
+
+
+def test_several_indices_are_gathered_axis_by_axis(draft: KernelDraft) -> None:
+    text = _entry(draft, "box_kernel")
+    assert "gather_at_scalar_scalar_lanes(" in text
+    assert "scatter_at_scalar_lanes_lanes_where(" in text
+
+
+def _entry(draft: KernelDraft, name: str) -> str:
+    assert draft.text is not None
+    text = draft.text[draft.text.index(f"fn {name}<") :]
+    return text[: text.find("#[cutile::entry")]
+
+
 def test_the_two_halves_are_written_behind_both_reads(draft: KernelDraft) -> None:
     assert draft.text is not None
     halves = draft.text[draft.text.index("fn halves_kernel") :]
@@ -75,12 +115,30 @@ def test_cutile_rust_compiles_every_entry(draft: KernelDraft, tmp_path: Path) ->
         "rows_kernel": ("f16", "7", "32"),
         "halves_kernel": ("f16", "32"),
         "product_kernel": ("f32", "tf32", "32"),
+        "half_tile_kernel": ("f16", "16"),
+        "thinned_kernel": ("f16", "1048576000", "128", "true", "1068149419"),
+        "below_kernel": ("f16", "1", "32"),
+        "box_kernel": ("f16", "32"),
+        "either_rank_kernel_2": ("f16", "32"),
     }
     arrays = {"rows_kernel": ((2, "x"), (1, "w"), (2, "y")), "halves_kernel": ((2, "x"),)}
+    arrays |= {"below_kernel": ((2, "x"), (2, "y")), "either_rank_kernel_2": ((2, "x"), (1, "y"))}
+    arrays |= {"half_tile_kernel": ((1, "x"), (1, "y"))}
     arrays |= {"product_kernel": ((2, "a"), (2, "b"), (2, "c"))}
     requests = [_request(name, values, arrays.get(name, ())) for name, values in generics.items()]
     answers = Emitter(built_emitter()).emit(kernel, requests)
     assert [str(answer.problem) for answer in answers if answer.problem] == []
+
+
+def test_elements_of_several_axes_are_gathered_where_operations_may_be_declared(
+    declared: KernelDraft, tmp_path: Path
+) -> None:
+    assert {one.kernel for one in declared.refused} == {"_running_kernel"}
+    assert "gather_at_lanes_lanes_2d(" in _entry(declared, "square_kernel")
+    kernel = tmp_path / "kernel.rs"
+    kernel.write_text(declared.text or "", encoding="utf-8")
+    (answer,) = Emitter(built_emitter()).emit(kernel, [_request("square_kernel", ("f16", "16"), ())])
+    assert answer.problem is None
 
 
 def _request(entry: str, generics: tuple[str, ...], arrays: tuple[tuple[int, str], ...]) -> Request:

@@ -69,13 +69,6 @@ def test_host_code_that_is_refused_leaves_the_kernels_and_says_where(checkout: C
     assert port.refused == f"the hint occupancy=ct.x ({OPERATOR.reference}:{line})"
 
 
-def test_launches_that_differ_in_ranks_are_refused_by_the_kernels_name(checkout: Checkout, draft: KernelDraft) -> None:
-    twice = dataclasses.replace(draft, entries=(*draft.entries, draft.entries[0]))
-    port = draft_port(checkout, OPERATOR, twice)
-    assert port.refused is not None
-    assert port.refused.startswith("_leaky_kernel, whose launches differ")
-
-
 def test_a_port_that_is_there_is_not_overwritten(checkout: Checkout) -> None:
     check_vacant(checkout, OPERATOR)
     wrapper = checkout.port_dir / "drafted.py"

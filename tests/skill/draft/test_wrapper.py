@@ -147,10 +147,10 @@ def test_with_the_shared_launcher_the_same_is_launched_by_a_wrapper_half_as_long
     ("old", "new", "reason"),
     [
         ("_running_kernel, (dy, torch.empty_like(dy), 128))", "_running_kernel)", "launch with"),
-        ("    return _TUNE_CACHE[key]", "    return ct.cdiv(1, _TUNE_CACHE[key])", "ct.cdiv"),
+        ("    return _TUNE_CACHE[key]", "    return ct.bid(_TUNE_CACHE[key])", "ct.bid"),
         ("lambda _: args, _hints", "lambda _: args, _hints, quiet=True", "options"),
         ("    from .utils import next_power_of_2", "    from .gelu import gelu", "from .gelu import gelu"),
-        ("occupancy=2", "occupancy=ct.ByTarget(sm_90=2)", "the hint occupancy"),
+        ("occupancy=2", "occupancy=ct.of_the_day()", "the hint occupancy"),
         ("@experimental_kernel", "@unheard_of", "the decorator unheard_of"),
         ('"occupancy": config', '"cutile": config', "names the backend cutile"),
         ("_CONFIGS = ", "_NOT_HERE = ", "_CONFIGS, which no plain statement"),

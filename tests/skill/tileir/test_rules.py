@@ -104,6 +104,38 @@ CASES = {
         constant("c", 7) + "%r = addi %x, %c : tile<8xi32>",
         z3.And((x + 3) + 4 == x + 7, (x * 3) * 4 == x * 12),
     ),
+    "x << c": integer(
+        constant("c", 3) + "%r = shli %x, %c : tile<8xi32>",
+        constant("c", 8) + "%r = muli %x, %c : tile<8xi32>",
+        x << 3 == x * 8,
+    ),
+    "converted constant": Case(
+        "f32",
+        "%a = constant <f32: 1.33333337> : tile<8xf32>\n%b = ftof %a  : tile<8xf32> -> tile<8xf16>\n"
+        "%c = ftof %b  : tile<8xf16> -> tile<8xf32>\n%r = mulf %x, %c  : tile<8xf32>",
+        constant("c", "1.33300781", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
+    ),
+    "whole number": Case(
+        "f32",
+        "%a = constant <i32: 4096> : tile<8xi32>\n%c = itof %a signed  : tile<8xi32> -> tile<8xf32>\n"
+        "%r = mulf %x, %c  : tile<8xf32>",
+        constant("c", "4.096000e+03", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
+    ),
+    "bits of a constant": Case(
+        "f32",
+        "%a = constant <i32: 1068149419> : tile<8xi32>\n%c = bitcast %a : tile<8xi32> -> tile<8xf32>\n"
+        "%r = mulf %x, %c  : tile<8xf32>",
+        constant("c", "1.33333337", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
+    ),
+    "sum of one constant": Case(
+        "f32",
+        "%a = constant <f32: 0.000000e+00> : tile<1xf32>\n"
+        "%b = reduce %a dim=0 identities=[0.000000e+00 : f32] : tile<1xf32> -> tile<f32> \n"
+        "(%lhs: tile<f32>, %rhs: tile<f32>) {\n%s = addf %lhs, %rhs  : tile<f32>\nyield %s : tile<f32>\n}\n"
+        "%d = reshape %b : tile<f32> -> tile<1xf32>\n%c = broadcast %d : tile<1xf32> -> tile<8xf32>\n"
+        "%r = addf %x, %c  : tile<8xf32>",
+        constant("c", "0.000000e+00", "f32") + "%r = addf %x, %c  : tile<8xf32>",
+    ),
     "a > b": integer(
         "%c = cmpi greater_than %x, %y, unsigned : tile<8xi32> -> tile<8xi1>\n"
         "%r = select %c, %x, %n1 : tile<8xi1>, tile<8xi32>",

@@ -25,7 +25,7 @@ def num_blocks(site: Site) -> Value:
 def arange(site: Site) -> Value:
     if site.optional("start") is not None or site.optional("step") is not None:
         raise Untranslatable("`ct.arange` with start or step")
-    dims = dims_from(site.value("size"))
+    dims = dims_from(site.body, site.value("size"))
     return Tile(expr=call("iota", rust.shape(dims)), element=site.element, dims=dims, typed=False)
 
 
@@ -45,7 +45,7 @@ def ones(site: Site) -> Value:
 
 
 def _full(site: Site, value: Value) -> Tile:
-    dims = dims_from(site.value("shape"))
+    dims = dims_from(site.body, site.value("shape"))
     element = site.element
     if isinstance(value, Number) and isinstance(value.literal, (int, float)):
         return _constant(site, value.literal, element, dims)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.calls.site import Site, handles
-from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of
+from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, spread
 from tileport_skill.draft.expressions import dims_from
-from tileport_skill.draft.idioms import all_idioms, with_latency
+from tileport_skill.draft.gathers import access_name
+from tileport_skill.draft.idioms import all_idioms, is_idiom, with_latency
 from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, call, word
 from tileport_skill.draft.tokens import before_write, note_read, note_write, of_read
-from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
+from tileport_skill.draft.values import Array, Dims, Items, Number, Product, Symbol, Tile, Untranslatable, Value
 
 PADDING = {
     "PaddingMode.UNDETERMINED": "padding::None",
@@ -24,6 +25,8 @@ PADDING = {
     "PaddingMode.NEG_INF": "padding::NegInf",
 }
 ZERO = "PaddingMode.ZERO"
+SHORT = {("lanes",): "", ("scalar", "lanes"): "_row", ("scalar",): "_one"}
+"""How the names of the commonest accesses end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,7 @@ def _order(site: Site) -> tuple[int, ...] | None:
     *("latency", "allow_tma", "memory_order", "memory_scope"),
 )
 def load(site: Site) -> Value:
-    dims = dims_from(site.value("shape"))
+    dims = dims_from(site.body, site.value("shape"))
     access = _access(site, dims)
     array, body = access.array, site.body
     order = of_read(body, array)
@@ -171,7 +174,7 @@ def store(site: Site) -> Value:
 
 @handles("num_tiles", "array", "axis", "shape", "order")
 def num_tiles(site: Site) -> Value:
-    array, dims = site.array("array"), dims_from(site.value("shape"))
+    array, dims = site.array("array"), dims_from(site.body, site.value("shape"))
     if _order(site) is not None:
         raise Untranslatable("`ct.num_tiles` with an order")
     view = Method(word(array.name), "partition", (rust.shape(dims),))
@@ -227,7 +230,7 @@ def scatter(site: Site) -> Value:
     if after is not None:
         if check is not True:
             raise Untranslatable(f"`{ast.unparse(site.node)[:60]}`, ordered and unchecked")
-        note_write(site.body, array, Unsafe(moved.call(site, "scatter", "_after", True, value.expr, after)))
+        note_write(site.body, array, Unsafe(moved.call(site, "scatter", "", True, value.expr, after)))
         return Symbol("None")
     if isinstance(check, bool):
         site.body.emit(Run(write(check)))
@@ -242,16 +245,29 @@ class _Elements:
     """Which elements of which array a gather or scatter moves."""
 
     array: Array
-    shape_of_indices: str
-    """The end of the idiom's name."""
+    kinds: tuple[str, ...]
+    """For each axis whether its index is a `scalar` or `lanes`."""
     indices: tuple[Expr, ...]
     dims: Dims
     latency: str | None
+    mask: Expr | None
 
     def call(self, site: Site, operation: str, padding: str, checked: bool, *more: Expr) -> Call:
-        name = f"{operation}{self.shape_of_indices}{padding if checked else '_unchecked'}"
-        if name not in all_idioms():
+        after = "_after" if operation == "scatter" and len(more) > 1 else ""
+        plain = f"{operation}{SHORT.get(self.kinds, '?')}{padding if checked else '_unchecked'}{after}"
+        name = plain
+        if self.mask is not None or len(self.dims) > 1 or plain not in all_idioms():
+            masked = self.mask is not None
+            name = access_name(operation, self.kinds, padding, checked=checked, masked=masked, after=bool(after))
+        if not is_idiom(name) or (after and not checked):
             raise Untranslatable(f"`{ast.unparse(site.node)[:60]}`, for which there is no translation yet")
+        if len(self.dims) > 1:
+            if operation == "gather" and (checked or self.mask is not None) and not site.body.shared.declare:
+                raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` of several axes; with --declare it can be said")
+            name = f"{name}_{len(self.dims)}d"
+        more = (
+            (more[0], *([self.mask] if self.mask else []), *more[1:]) if more else ((self.mask,) if self.mask else ())
+        )
         sizes = self.array.sizes if checked else ()
         known = (self.array.name, *sizes, *self.array.strides[:-1])
         name = site.body.idiom(with_latency(name, self.latency))
@@ -259,25 +275,26 @@ class _Elements:
 
 
 def _elements(site: Site, array: Array) -> _Elements:
-    if site.optional("mask") is not None:
-        raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with a mask")
     indices = site.value("indices")
     items = indices.items if isinstance(indices, Items) else (indices,)
     dims: Dims = ()
     for item in items:
         dims = broadcast_dims(dims, dims_of(item))
-    kinds = "".join("n" if isinstance(item, Number) else str(len(dims_of(item))) for item in items)
-    suffix = {"1": "", "n1": "_row", "n": "_one"}.get(kinds)
-    if suffix is None or len(items) != array.rank:
+    kinds = tuple("scalar" if isinstance(item, Number) or not dims_of(item) else "lanes" for item in items)
+    if len(items) != array.rank:
         raise Untranslatable(f"`{ast.unparse(site.node)[:60]}` with indices of these shapes")
-    parts = tuple(_index(site, item) for item in items)
+    parts = tuple(_index(site, item, dims) for item in items)
     latency = None if site.optional("latency") is None else str(site.integer("latency"))
-    return _Elements(array=array, shape_of_indices=suffix, indices=parts, dims=dims, latency=latency)
+    mask = site.optional("mask")
+    selected = None if mask is None else site.body.named(as_tile(site.body, mask, "bool", dims), "selected").expr
+    return _Elements(array=array, kinds=kinds, indices=parts, dims=dims, latency=latency, mask=selected)
 
 
-def _index(site: Site, item: Value) -> Expr:
-    if isinstance(item, Number):
+def _index(site: Site, item: Value, dims: Dims) -> Expr:
+    if isinstance(item, Number) or (isinstance(item, Tile) and not item.dims):
         return as_scalar(site.body, item, "i32").expr
+    if isinstance(item, Product):
+        item = plain_product(site.body, item)
     if isinstance(item, Tile) and item.element == "i32":
-        return site.body.named(item, "index").expr
+        return site.body.named(spread(site.body, item, dims), "index").expr
     raise Untranslatable("an index that is not of type int32")

@@ -7,6 +7,7 @@ import ast
 from tileport_skill.draft.arithmetic import FLOATS, compare, is_generic, negative, on_tiles
 from tileport_skill.draft.calls.site import Handler, Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product
+from tileport_skill.draft.derived import origin_of
 from tileport_skill.draft.expressions import number
 from tileport_skill.draft.rust import Binary, Call, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
@@ -88,7 +89,8 @@ def _extreme(tile_function: str, scalar_function: str) -> Handler:
         if isinstance(left, Number) and isinstance(right, Number):
             a, b = as_scalar(site.body, left, element), as_scalar(site.body, right, element)
             fixed = left.fixed and right.fixed
-            return Number(expr=call(scalar_function, a.expr, b.expr), dtype=element, fixed=fixed)
+            origin = origin_of(f"{scalar_function}({{}}, {{}})", left, right)
+            return Number(expr=call(scalar_function, a.expr, b.expr), dtype=element, fixed=fixed, origin=origin)
         dims = broadcast_dims(dims_of(left), dims_of(right))
         a_tile = site.body.named(as_tile(site.body, left, element, dims), "left")
         b_tile = site.body.named(as_tile(site.body, right, element, dims), "right")
@@ -115,7 +117,8 @@ def cdiv(site: Site) -> Value:
     if not (isinstance(left, Number) and isinstance(right, Number)):
         raise Untranslatable("`ct.cdiv` of tiles")
     a, b = as_scalar(site.body, left, "i32"), as_scalar(site.body, right, "i32")
-    return Number(expr=call("ceil_div", a.expr, b.expr), dtype="i32", fixed=left.fixed and right.fixed)
+    fixed, origin = left.fixed and right.fixed, origin_of("-(-{} // {})", left, right)
+    return Number(expr=call("ceil_div", a.expr, b.expr), dtype="i32", fixed=fixed, origin=origin)
 
 
 def _unary(function: str, *modes: str) -> Handler:

@@ -11,12 +11,12 @@ from tileport_skill.draft.values import Dims, Items, Number, Tile, Untranslatabl
 
 @handles("reshape", "x", "shape")
 def reshape(site: Site) -> Value:
-    return reshaped(site.body, site.tile("x"), dims_from(site.value("shape")))
+    return reshaped(site.body, site.tile("x"), dims_from(site.body, site.value("shape")))
 
 
 @handles("broadcast_to", "x", "shape")
 def broadcast_to(site: Site) -> Value:
-    return spread(site.body, site.tile("x"), dims_from(site.value("shape")))
+    return spread(site.body, site.tile("x"), dims_from(site.body, site.value("shape")))
 
 
 @handles("expand_dims", "x", "axis")

@@ -68,3 +68,59 @@ def _running_kernel(x, y, TILE: ct.Constant[int]):
 def _half_tile_kernel(x, y, TILE: ct.Constant[int]):
     tile = ct.load(x, index=(0,), shape=(TILE // 2,))
     ct.store(y, index=(0,), tile=tile)
+
+
+@ct.kernel
+def _thinned_kernel(x, y, P: ct.Constant[float], BLOCK: ct.Constant[int]):
+    offsets = ct.bid(0) * BLOCK + ct.arange(BLOCK, dtype=ct.int32)
+    tile = ct.gather(x, offsets)
+    scale = ct.zeros((BLOCK,), dtype=x.dtype)
+    if P < 1.0:
+        # Folded when the kernel is compiled.
+        scale = ct.full((BLOCK,), 1.0 / (1.0 - P), dtype=x.dtype)
+    ct.scatter(y, offsets, tile * scale)
+
+
+@ct.kernel
+def _below_kernel(x, y, first: int, CAUSAL: ct.Constant[int], TILE: ct.Constant[int]):
+    total = ct.zeros((1, TILE), dtype=ct.float32)
+    count = ct.num_tiles(x, axis=1, shape=(1, TILE))
+    for j in range(0, count):
+        tile = ct.load(x, index=(0, j), shape=(1, TILE), padding_mode=PAD_ZERO).astype(ct.float32)
+        if CAUSAL and j >= first:
+            tile = tile * 0.5
+        total = total + tile
+    ct.store(y, index=(0, 0), tile=total.astype(y.dtype))
+
+
+@ct.kernel
+def _box_kernel(x, y, TILE: ct.Constant[int]):
+    lanes = ct.arange(TILE, dtype=ct.int32)
+    # Three indices: two numbers and a tile.
+    line = ct.gather(x, (ct.bid(0), 0, lanes))
+    ct.scatter(y, (ct.bid(0), lanes, lanes), line, mask=lanes < 5)
+
+
+@ct.kernel
+def _square_kernel(x, y, TILE: ct.Constant[int]):
+    rows = ct.arange(TILE, dtype=ct.int32)[:, None]
+    columns = ct.arange(TILE, dtype=ct.int32)[None, :]
+    ct.scatter(y, (columns, rows), ct.gather(x, (rows, columns)))
+
+
+@ct.kernel
+def _either_rank_kernel(x, y, TILE: ct.Constant[int]):
+    if x.ndim == 1:
+        tile = ct.load(x, index=(ct.bid(0),), shape=(TILE,))
+    else:
+        tile = ct.load(x, index=(ct.bid(0), 0), shape=(1, TILE)).reshape((TILE,))
+    ct.store(y, index=(ct.bid(0),), tile=tile)
+
+
+@ct.kernel
+def _same_size_kernel(x, y, TILE: ct.Constant[int], OTHER: ct.Constant[int]):
+    tile = ct.load(x, index=(ct.bid(0),), shape=(TILE,))
+    if TILE == OTHER:
+        ct.store(y, index=(ct.bid(0),), tile=tile)
+    else:
+        ct.store(y, index=(ct.bid(0),), tile=ct.cumsum(tile, axis=0))
