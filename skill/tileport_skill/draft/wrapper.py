@@ -159,9 +159,7 @@ def _launching(operator: str, host: Host, shared: bool) -> str:
     if shared:
         return SHARED.format(operator=operator) + (SHARED_TUNING if tunes else "")
     hint = "_on(kernel.{}, device)" if by_target else "kernel.{}"
-    text = LAUNCHING.format(
-        operator=operator, num_ctas=hint.format("num_ctas"), occupancy=hint.format("occupancy")
-    )
+    text = LAUNCHING.format(operator=operator, num_ctas=hint.format("num_ctas"), occupancy=hint.format("occupancy"))
     parts = ((BY_TARGET, by_target), (TIMEOUT, timed), (TUNING.format(operator=operator), tunes))
     return text + "".join(f"\n\n{part}" for part, wanted in parts if wanted)
 
