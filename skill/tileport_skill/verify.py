@@ -13,6 +13,7 @@ from typing import ClassVar
 from tileport_skill.capture.cache import read_bytecode
 from tileport_skill.capture.records import Array, Capture, Constant, Hints, Launch, PortRecording, Specialisation
 from tileport_skill.capture.session import capture, record_port
+from tileport_skill.emit.bindings import Binding
 from tileport_skill.emit.entries import Problem
 from tileport_skill.emit.pairing import paired
 from tileport_skill.emit.program import Emitted, Emitter
@@ -113,9 +114,12 @@ def verify(
     return tuple(rows)
 
 
-def verify_kernel(captured: Capture, kernel: Path, emitter: Emitter) -> list[Row]:
-    """Compares a `kernel.rs`, wherever it lies, with everything in `captured`."""
-    return _rows(captured, _emitted(captured, kernel, emitter), None, BUDGET)
+def verify_kernel(captured: Capture, kernel: Path, emitter: Emitter, bindings: Sequence[Binding] = ()) -> list[Row]:
+    """Compares a `kernel.rs`, wherever it lies, with everything in `captured`.
+
+    `bindings` say how entries are launched that do not take the reference's own parameters and constants.
+    """
+    return _rows(captured, _emitted(captured, kernel, emitter, bindings), None, BUDGET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +139,11 @@ class _Sides:
     """SHA-256 of the bytecode as the launcher handed it over."""
 
 
-def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
+def _emitted(captured: Capture, kernel: Path, emitter: Emitter, bindings: Sequence[Binding] = ()) -> list[_Sides]:
     modules = emitter.describe(kernel)
     if isinstance(modules, Problem):
         raise RequestError(f"{kernel.name} cannot be read: {explained(modules)}")
-    asked = requests_for(captured, modules)
+    asked = requests_for(captured, modules, bindings)
     answers = iter(emitter.emit(kernel, [one.request for one in asked if one.request is not None]))
     known = {s.id: s for s in captured.specialisations}
     sides = []

@@ -36,8 +36,10 @@ def check(draft: KernelDraft, captures: Sequence[Capture], kernel: Path, emitter
     """Proves the file at `kernel` against `captures`; a line for every kernel, refused ones too."""
     rows: list[Row] = []
     for captured in captures:
-        rows += verify_kernel(captured, kernel, emitter)
-    lines = [_line(one, [row for row in rows if row.kernel == one.kernel]) for one in draft.translated]
+        rows += verify_kernel(captured, kernel, emitter, draft.bindings)
+    lines = [
+        _line(one, rows, [m.entry for m in draft.translated if m.kernel == one.kernel]) for one in draft.translated
+    ]
     return (*lines, *(refused_line(one) for one in draft.refused))
 
 
@@ -45,8 +47,11 @@ def refused_line(refusal: Refusal) -> Line:
     return Line(kernel=refusal.kernel, equal={}, different=0, unknown=0, why=(), measured=None, refused=refusal)
 
 
-def _line(one: Measured, rows: Sequence[Row]) -> Line:
-    verdicts = [row.verdict for row in rows]
+def _line(one: Measured, rows: Sequence[Row], entries: Sequence[str]) -> Line:
+    """Of one entry; what no entry is for goes to the kernel's first."""
+    first = one.entry == entries[0]
+    mine = [row for row in rows if row.kernel == one.kernel]
+    verdicts = [row.verdict for row in mine if row.entry == one.entry or (first and row.entry not in entries)]
     equal = Counter(str(verdict.proof.rung) for verdict in verdicts if isinstance(verdict, Equal))
     reasons = [reason for v in verdicts for reason in getattr(v, "reasons", ())]
     return Line(

@@ -75,6 +75,8 @@ class CFunction:
     """All generics in the entry's order: `E`, `EMma`, `TILE`."""
     dtypes: tuple[tuple[str, ...], ...]
     """What `types` are in the captured specialisations, each combination once, in a fixed order."""
+    guard: tuple[str, ...] | None = None
+    """Conditions on the Python kernel's arguments under which it is this entry that is meant; None if always."""
 
     @property
     def arrays(self) -> tuple[ArrayArgument, ...]:
@@ -101,6 +103,7 @@ def c_function(operator: str, entry: Entry) -> CFunction:
         types=types,
         generics=generics,
         dtypes=tuple(sorted(dtypes, key=lambda one: tuple(map(list(DESCRIPTOR_CODES).index, one)))),
+        guard=entry.guard,
     )
 
 
@@ -122,15 +125,19 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
             case records.Scalar():
                 del left[0]
                 yield ScalarArgument(python=parameter.name, name=name, type=_scalar(parameter))
-            case records.Constant(type="NoneType"):  # another launch may pass something, which must not be dropped
-                raise Untranslatable(f"the parameter {parameter.name}, which is None in every captured launch")
+            case records.Constant(type="NoneType"):
+                if entry.guard is None:  # another launch may pass something, which must not be dropped
+                    raise Untranslatable(f"the parameter {parameter.name}, which is None in every captured launch")
             case records.Constant():
                 generic = constant_name(parameter.name) + ("_BITS" if parameter.type == "float" else "")
-                if generic in generics:
+                if generic in generics and generic not in entry.derived:
                     type: Scalar = {"int": "i32", "bool": "bool", "float": "f32"}[parameter.type]  # type: ignore[assignment]
                     yield FixedArgument(python=parameter.name, name=name, type=type, generic=generic)
             case _:
                 raise Untranslatable(f"the parameter {parameter.name}: {parameter.text[:60]}")
+    for generic, one in entry.derived.items():
+        name = _name(generic.removesuffix("_BITS") if one.float else generic)
+        yield FixedArgument(python=one.python, name=name, type="f32" if one.float else "i32", generic=generic)
 
 
 def _array(parameter: records.Array, name: str, element: str, pointer: bool) -> ArrayArgument:

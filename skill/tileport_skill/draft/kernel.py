@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tileport_skill.capture import records
 from tileport_skill.capture.records import Constant, Scalar
@@ -26,6 +26,15 @@ AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A const generic that the host computes from the kernel's constants."""
+
+    python: str
+    float: bool
+    """Whether it is an `f32`, which goes as its bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A translated kernel: its entry and the idioms it needs."""
 
@@ -34,6 +43,12 @@ class Entry:
     idioms: frozenset[str]
     source: Source
     variant: Variant
+    guard: tuple[str, ...] | None = None
+    """The calls that it is for, as Python conditions on the kernel's arguments; None if for all of them."""
+    derived: Mapping[str, Derived] = field(default_factory=dict)
+    """What its const generics are, where they are not the kernel's constants of those names."""
+    untranslated: str | None = None
+    """Why it comes from Tile IR and not from the source; None if it is translated."""
 
 
 def translate_kernel(
@@ -164,16 +179,16 @@ def _entry(
     return rust.Function(
         name=function_name(variant.kernel),
         generics=tuple(generics),
-        parameters=tuple(_unused_marked(parameters, text)),
+        parameters=tuple(unused_marked(parameters, text)),
         returns=None,
         body=rust.Block(tuple(body.blocks[0])),
-        documentation=(*source.documentation, *_safety(parameters, source)),
+        documentation=(*source.documentation, *safety(parameters, source)),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
 
 
-def _unused_marked(parameters: list[str], text: str) -> list[str]:
+def unused_marked(parameters: list[str], text: str) -> list[str]:
     """Rust warns of parameters that nothing reads, unless their names begin with an underscore."""
     names = [parameter.split(":")[0] for parameter in parameters]
     return [
@@ -182,7 +197,7 @@ def _unused_marked(parameters: list[str], text: str) -> list[str]:
     ]
 
 
-def _safety(parameters: list[str], source: Source) -> tuple[str, ...]:
+def safety(parameters: list[str], source: Source) -> tuple[str, ...]:
     pointers = any("*mut" in parameter for parameter in parameters)
     tensors = any("&Tensor" in parameter for parameter in parameters)
     lines = [""] if source.documentation else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.kernel import Entry
@@ -33,6 +33,7 @@ class Measured:
     numbered: tuple[str, ...]
     unsafe: int
     """`unsafe` in the entry: of itself, and of each access in it."""
+    route: Literal["translation", "tile-ir"] = "translation"
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property
@@ -58,6 +59,7 @@ def measured(entry: Entry, device: tuple[rust.Function, ...], idioms: tuple[str,
         names_kept=len(kept),
         numbered=tuple(name for name in given if NUMBERED.match(name) and name not in source),
         unsafe=len(re.findall(r"\bunsafe\b", text)),
+        route="translation" if entry.untranslated is None else "tile-ir",
     )
 
 

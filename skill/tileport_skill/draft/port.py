@@ -63,7 +63,7 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
 
 def launcher_and_wrapper(operator: Operator, reference: str, draft: KernelDraft) -> tuple[str, str]:
     """`ffi.rs` and the wrapper. Raises `Untranslatable` naming what stands in the way."""
-    kernels = [entry.kernel for entry in draft.entries]
+    kernels = [entry.kernel for entry in draft.entries if entry.guard is None]
     for kernel in kernels:
         if kernels.count(kernel) > 1:
             raise Untranslatable(f"{kernel}, whose launches differ in the ranks or kinds of its arguments")

@@ -92,12 +92,16 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
 def print_wrapper(operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str]) -> str:
     """The whole file. `refused` says of kernels that are not drafted why."""
     launched = {piece.kernel for piece in host.pieces}
-    by_kernel = {function.kernel: function for function in functions if function.kernel in launched}
+    by_kernel: dict[str, list[CFunction]] = {}
+    for function in functions:
+        if function.kernel in launched:
+            by_kernel.setdefault(function.kernel, []).append(function)
     imports = {*host.imports, *IMPORTS, *(TUNING_IMPORTS if host.tunes else ())}
+    declared = [line for own in by_kernel.values() for one in own for line in _declared(one)]
     blocks = [
         _head(operator, host),
         "\n".join(_sorted(imports)),
-        '_CDEF = """\n' + "".join(f"{line}\n" for one in by_kernel.values() for line in _declared(one)) + '"""',
+        '_CDEF = """\n' + "".join(f"{line}\n" for line in declared) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
     text += LAUNCHING.format(operator=operator)
@@ -147,21 +151,52 @@ def _declared(function: CFunction) -> Iterator[str]:
     yield "    int32_t device_id, uint64_t raw_stream);"
 
 
-def _piece(piece: Piece, functions: Mapping[str, CFunction], refused: Mapping[str, str]) -> str:
+def _piece(piece: Piece, functions: Mapping[str, Sequence[CFunction]], refused: Mapping[str, str]) -> str:
     if piece.kernel is None:
         return piece.text
-    function = functions.get(piece.kernel)
-    if function is None:
+    mine = functions.get(piece.kernel, ())
+    if not mine:
         reason = refused.get(piece.kernel, "no test launches it, so nothing is known of its types")
         said = f"cutile-rs: {piece.kernel} is not drafted: {reason}".replace("\\", "\\\\").replace('"', "'")
         return (
             f"{piece.text}@_kernel({piece.hints})\ndef {piece.kernel}(*_args):\n"
             f'    raise NotImplementedError(\n        "{said}"\n    )'
         )
-    parameters = _flat_or_listed(f"def {piece.kernel}(", function.python, "):", "")
+    parameters = _flat_or_listed(f"def {piece.kernel}(", mine[0].python, "):", "")
+    lines = "\n".join(line for function in mine for line in _crossing(function))
+    if mine[-1].guard is not None:
+        said = f"cutile-rs: {piece.kernel} was compiled for no such constants and element types"
+        lines += f'\n    raise NotImplementedError("{said}")'
+    return f"{piece.text}@_kernel({piece.hints})\n{parameters}\n{lines}"
+
+
+def _crossing(function: CFunction) -> Iterator[str]:
+    """What the kernel's arguments become, where the entry is for them."""
+    indent = "    "
+    if function.guard is not None:
+        flat = f"    if {' and '.join(function.guard)}:"
+        yield from [flat] if len(flat) <= WIDTH else _guarded(function.guard)
+        indent = "        "
     crossing = [argument.python for argument in function.arguments]
-    returned = _flat_or_listed(f'    return "{function.symbol}", (', crossing, ")", "    ", len(crossing) == 1)
-    return f"{piece.text}@_kernel({piece.hints})\n{parameters}\n{returned}"
+    yield _flat_or_listed(f'{indent}return "{function.symbol}", (', crossing, ")", indent, len(crossing) == 1)
+
+
+def _guarded(guard: Sequence[str]) -> Iterator[str]:
+    yield "    if ("
+    for number, condition in enumerate(guard):
+        said = f"        {'and ' if number else ''}{condition}"
+        head, opened, rest = said.partition(" in (")
+        if len(said) <= WIDTH or not opened:
+            yield said
+            continue
+        yield f"{head} in ("
+        items = rest.removesuffix(")").rstrip(",").split("), (" if rest.startswith("(") else ", ")
+        for place, item in enumerate(items):
+            if rest.startswith("("):
+                item = f"{'' if place == 0 else '('}{item}{'' if place == len(items) - 1 else ')'}"
+            yield f"            {item},"
+        yield "        )"
+    yield "    ):"
 
 
 def _flat_or_listed(head: str, names: Sequence[str], end: str, indent: str, single: bool = False) -> str:

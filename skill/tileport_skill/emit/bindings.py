@@ -1,7 +1,7 @@
 """Ports whose entries do not take the reference's parameters: a table says what their launchers pass instead.
 
 For each entry parameter and const generic it holds one expression over the captured launch: the name of an argument or
-constant, `x.size(0)`, `x.stride(1)`, `is_float32(x)`, a number, or sums, products and differences of these.
+constant, `x.size(0)`, `x.stride(1)`, `is_float32(x)`, a number, or what a few operations make of these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
 from tileport_skill.emit.entries import ConstGeneric, Entry, PointerParameter, TensorParameter
 from tileport_skill.emit.launcher import DTYPES, TensorFacts, address_of, divisor_of, tensor_facts
-from tileport_skill.emit.mapping import Request, Unmapped
+from tileport_skill.emit.mapping import TENSOR_CORES, Request, Unmapped, float_bits
 from tileport_skill.errors import RequestError
 
 OURS = Path(__file__).parent / "tilegym_ports.toml"
@@ -28,7 +28,15 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
+    ast.LShift: operator.lshift,
 }
+FLOAT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+EXTREMA: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
 Value = TensorArgument | int | float
 
 
@@ -40,6 +48,8 @@ class Binding:
     entry: str
     generics: dict[str, str]
     parameters: dict[str, str]
+    only: tuple[str, ...] | None = None
+    """Ids of the specialisations that it is for, where the launcher chooses between entries; None for all."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
@@ -98,10 +108,11 @@ def _generic(name: str, binding: Binding, types: dict[str, str], values: dict[st
         value = evaluated(binding.generics[name], values)
         if isinstance(value, TensorArgument):
             raise Unmapped(f"generic {name} is bound to an array")
-        return str(int(value))
-    if name not in types:
+        return str(float_bits(value) if name.endswith("_BITS") else int(value))
+    base = name.removesuffix(TENSOR_CORES)
+    if base not in types:
         raise Unmapped(f"no argument says what {name} is")
-    return types[name]
+    return "tf32" if base != name and types[base] == "f32" else types[base]
 
 
 def _values(launch: Launch, specialisation: Specialisation) -> dict[str, Value]:
@@ -132,8 +143,6 @@ def _value(node: ast.expr, values: dict[str, Value]) -> Value:
             return number
         case ast.Name(id=name):
             return values[name]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_number(left, values), _number(right, values))
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size" | "stride" as what), args=[axis]):
             argument = values[name]
             if isinstance(argument, TensorArgument):
@@ -142,7 +151,36 @@ def _value(node: ast.expr, values: dict[str, Value]) -> Value:
             argument = values[name]
             if isinstance(argument, TensorArgument):
                 return int(argument.dtype == "float32")
+    return _arithmetic(node, values)
+
+
+def _arithmetic(node: ast.expr, values: dict[str, Value]) -> int | float:
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            return _computed(op, _value(left, values), _value(right, values))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(operand, values)
+        case ast.Call(func=ast.Name(id="min" | "max" as which), args=[left, right]):
+            return EXTREMA[which](_number(left, values), _number(right, values))
+        case ast.Call(func=ast.Attribute(value=of, attr="bit_length"), args=[]):
+            return _number(of, values).bit_length()
+        case ast.Call(func=ast.Name(id="float"), args=[of]):
+            return float(_plain(_value(of, values)))
     raise TypeError(f"{ast.unparse(node)} is not understood")
+
+
+def _computed(op: ast.operator, left: Value, right: Value) -> int | float:
+    if isinstance(left, int) and isinstance(right, int) and type(op) in OPERATORS:
+        return OPERATORS[type(op)](left, right)
+    if type(op) in FLOAT_OPERATORS:
+        return FLOAT_OPERATORS[type(op)](_plain(left), _plain(right))
+    raise TypeError(f"{type(op).__name__} is not understood")
+
+
+def _plain(value: Value) -> int | float:
+    if isinstance(value, TensorArgument):
+        raise TypeError("an array is no number")
+    return value
 
 
 def _number(node: ast.expr, values: dict[str, Value]) -> int:

@@ -201,8 +201,14 @@ def _type(generic: str, types: dict[str, str], entry: Entry) -> str:
 
 def _spelled(constant: Constant) -> str:
     if constant.type == "float":
-        return str(struct.unpack("<i", struct.pack("<f", float(constant.text)))[0])
+        return str(float_bits(float(constant.text)))
     return constant.text.lower() if constant.type == "bool" else constant.text
+
+
+def float_bits(value: float) -> int:
+    """Of the `f32` next to it, as the `i32` that stands for it."""
+    found: int = struct.unpack("<i", struct.pack("<f", value))[0]
+    return found
 
 
 def _key(name: str) -> str:

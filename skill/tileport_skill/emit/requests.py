@@ -51,6 +51,8 @@ def _request(
     captured: Capture,
 ) -> Request:
     for binding in bindings:
+        if binding.only is not None and specialisation.id not in binding.only:
+            continue
         for module, entry in entries:
             if (binding.kernel, binding.entry) == (specialisation.kernel, entry.name):
                 bound = bound_request(binding, entry, launch, specialisation, captured.arch, captured.symbol)

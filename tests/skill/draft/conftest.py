@@ -66,4 +66,4 @@ def specialisations() -> list[Specialisation]:
 @pytest.fixture(scope="session")
 def draft() -> KernelDraft:
     operator = Operator(name="drafted", aliases=("drafted",), reference=REFERENCE, kernels=(), tests=(), ported=False)
-    return draft_kernel(open_checkout(ROOT), operator, specialisations(), "sm_90")
+    return draft_kernel(open_checkout(ROOT), operator, specialisations(), "sm_90", route="translation")
