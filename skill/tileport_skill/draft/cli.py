@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import tempfile
@@ -81,15 +82,26 @@ def draft_command(
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
-    specialisations, program = list(known.values()), Emitter(emitter or built_emitter()) if checked else None
+    specialisations = list(known.values())
+
+    @functools.cache
+    def program() -> Emitter:
+        return Emitter(emitter or built_emitter())
 
     def drafted(untrusted: frozenset[str]) -> tuple[PortDraft, tuple[Line, ...]]:
         draft = draft_kernel(
-            checkout, found, specialisations, arch[0], declare=declare, route=route, untrusted=untrusted
+            checkout,
+            found,
+            specialisations,
+            arch[0],
+            declare=declare,
+            route=route,
+            untrusted=untrusted,
+            emitter=program,
         )
         port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
         _write(out, port)
-        return port, _lines(draft, captures, out / port_files(checkout, found).kernel, program)
+        return port, _lines(draft, captures, out / port_files(checkout, found).kernel, program() if checked else None)
 
     port, lines = drafted(frozenset())
     if route is None and (wrong := _mistranslated(lines)):

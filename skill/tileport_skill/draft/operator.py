@@ -32,6 +32,7 @@ from tileport_skill.draft.source import read_function
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.variant import variants_of
 from tileport_skill.emit.bindings import Binding
+from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 LICENCE = "// SPDX-License-Identifier: MIT"
@@ -78,17 +79,19 @@ def draft_kernel(
     declare: bool = False,
     route: Route | None = None,
     untrusted: frozenset[str] = frozenset(),
+    emitter: Callable[[], Emitter] | None = None,
 ) -> KernelDraft:
     """Drafts every kernel among `specialisations`: translated, and from its Tile IR where translation refuses.
 
     With `declare`, a kernel may declare operations of Tile IR that cuTile Rust has no word for. A `route` is taken for
-    all kernels and no other tried; `untrusted` are kernels whose translation is known to be wrong.
+    all kernels and no other tried; `untrusted` are kernels whose translation is known to be wrong. What comes from
+    Tile IR is made shorter with the `emitter`, which proves each step.
     """
     known = {one.id: one for one in specialisations if one.refused is None}
     distinct = {(one.kernel, repr(one.parameters)): one for one in known.values()}
     answer, asked = ask(checkout, operator, list(distinct.values()), arch)
 
-    tile_ir = TileIr(checkout, list(known.values()), arch, declare=declare)
+    tile_ir = TileIr(checkout, list(known.values()), arch, declare=declare, emitter=emitter)
 
     def from_ir(kernel: KernelReadings) -> list[Entry]:
         if kernel.refused is not None:

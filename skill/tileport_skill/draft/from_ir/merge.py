@@ -86,6 +86,8 @@ def _fitted(group: Sequence[Sample]) -> Merged | tuple[object, ...]:
                 tensor_cores[filled.name] = None
         elif len(set(column)) == 1:
             continue
+        elif key.kind == "float" and any(one[Key("element", key.value)] != "f32" for one in contents):
+            return column  # from bits through `f32` is not the constant that `tileiras` folds
         else:
             filled = _number(key, column, integers, floats, generics)
         if filled is None:

@@ -8,23 +8,27 @@ Each entry says by `guard` which calls it is for.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tileport_skill.capture.records import Array, Specialisation
 from tileport_skill.draft import rust
+from tileport_skill.draft.from_ir.folds import STEPS
 from tileport_skill.draft.from_ir.guards import guards
 from tileport_skill.draft.from_ir.hints import hints_of
 from tileport_skill.draft.from_ir.literal import Written, write
 from tileport_skill.draft.from_ir.made_up import made_up
 from tileport_skill.draft.from_ir.merge import Merged, merged
+from tileport_skill.draft.from_ir.proof import Prover
 from tileport_skill.draft.from_ir.samples import Sample, read_samples
 from tileport_skill.draft.kernel import Derived, Entry, safety, unused_marked
-from tileport_skill.draft.naming import constant_name, function_name
+from tileport_skill.draft.naming import constant_name, function_name, snake
 from tileport_skill.draft.printer import print_block
 from tileport_skill.draft.source import Source
 from tileport_skill.draft.values import Untranslatable
+from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout
 from tileport_skill.tileir.records import Op
 
@@ -33,10 +37,18 @@ class TileIr:
     """Writes kernels of one operator from their Tile IR. All are compiled at once, when the first is asked for."""
 
     def __init__(
-        self, checkout: Checkout, specialisations: Sequence[Specialisation], arch: str, *, declare: bool
+        self,
+        checkout: Checkout,
+        specialisations: Sequence[Specialisation],
+        arch: str,
+        *,
+        declare: bool,
+        emitter: Callable[[], Emitter] | None,
     ) -> None:
+        """With an `emitter` the entries are folded as far as the proof holds; without they stay literal."""
         self._checkout, self._arch, self._declare = checkout, arch, declare
         self._known = specialisations
+        self._emitter = emitter
 
     def entries(self, kernel: str, source: Source) -> list[Entry]:
         """The entries of one kernel. Raises `Untranslatable` naming the operation and its line of the source."""
@@ -45,7 +57,11 @@ class TileIr:
         if not any(one.captured for one in mine):
             own = {one.id for one in self._known if one.kernel == kernel}
             raise Untranslatable(next((reasons[id] for id in own if id in reasons), "it was never captured"))
-        return [_with_hinted(one, self._known) for one in entries_of(mine, source, declare=self._declare)]
+        entries = entries_of(mine, source, declare=self._declare)
+        if self._emitter is not None:
+            prover = Prover(self._emitter(), self._arch, declare=self._declare)
+            entries = [folded(one, _samples_of(one, mine), prover) for one in entries]
+        return [_with_hinted(one, self._known) for one in entries]
 
     @functools.cached_property
     def _read(self) -> tuple[list[Sample], dict[str, str]]:
@@ -54,6 +70,29 @@ class TileIr:
         for kernel in dict.fromkeys(one.kernel for one in distinct):
             more += made_up([one for one in distinct if one.kernel == kernel])
         return read_samples(self._checkout, distinct, more, self._arch)
+
+
+def folded(entry: Entry, samples: Sequence[Sample], prover: Prover) -> Entry:
+    """The entry after every step that leaves it equal to its samples."""
+    kept = {snake(n.id) for n in ast.walk(entry.source.tree) if isinstance(n, ast.Name)}
+    for _, step in STEPS:
+        body = step(entry.entry.body, kept)
+        if body == entry.entry.body:
+            continue
+        shorter = dataclasses.replace(entry, entry=_marked(dataclasses.replace(entry.entry, body=body)))
+        if prover.holds(shorter, samples):
+            entry = shorter
+    return entry
+
+
+def _marked(function: rust.Function) -> rust.Function:
+    parameters = [text.removeprefix("_") for text in function.parameters]
+    return dataclasses.replace(function, parameters=tuple(unused_marked(parameters, print_block(function.body))))
+
+
+def _samples_of(entry: Entry, samples: Sequence[Sample]) -> list[Sample]:
+    own = {one.id for one in entry.variant.specialisations}
+    return [one for one in samples if one.specialisation.id in own]
 
 
 def _with_hinted(entry: Entry, specialisations: Sequence[Specialisation]) -> Entry:

@@ -6,8 +6,8 @@ import cuda.tile as ct
 @ct.kernel
 def _halved_kernel(x, y, TILE: ct.Constant[int], PARTS: ct.Constant[int]):
     half = ct.load(x, index=(ct.bid(0),), shape=(TILE // 2,), padding_mode=ct.PaddingMode.ZERO)
-    scaled = half * PARTS
-    ct.store(y, index=(ct.bid(0),), tile=scaled)
+    scaled = half.astype(ct.float32) * PARTS
+    ct.store(y, index=(ct.bid(0),), tile=scaled.astype(y.dtype))
 
 
 @ct.kernel

@@ -1,0 +1,116 @@
+"""Is an entry still what its samples are? Emitted without a build, compared by the ladder."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tileport_skill.capture.records import Array, Constant, Scalar
+from tileport_skill.draft import rust
+from tileport_skill.draft.facts import rust_element
+from tileport_skill.draft.from_ir.samples import Sample
+from tileport_skill.draft.idioms import with_their_own
+from tileport_skill.draft.kernel import Entry
+from tileport_skill.draft.naming import constant_name
+from tileport_skill.draft.printer import print_module
+from tileport_skill.emit.bindings import evaluated
+from tileport_skill.emit.launcher import TensorFacts
+from tileport_skill.emit.mapping import TENSOR_CORES, Request, float_bits
+from tileport_skill.emit.program import Emitter
+from tileport_skill.tileir.ladder import compare
+from tileport_skill.tileir.search import Budget
+from tileport_skill.tileir.verdicts import Equal
+
+MOST = 4
+"""Samples that a step is tried on; `--check` compares every captured launch."""
+GRAPHS = Budget(inputs=0, attempts=0, seconds=0.0, assembling=60.0)
+
+
+class Prover:
+    """Answers for the entries of one file."""
+
+    def __init__(self, emitter: Emitter, arch: str, *, declare: bool) -> None:
+        self._emitter, self._arch, self._declare = emitter, arch, declare
+
+    def holds(self, entry: Entry, samples: Sequence[Sample]) -> bool:
+        """Whether `entry` is equal to some of `samples`, spread over all."""
+        captured = [one for one in samples if one.captured]
+        chosen = captured[:: max(1, len(captured) // MOST)][:MOST]
+        idioms = with_their_own(sorted(entry.idioms), declare=self._declare)
+        module = rust.Module(name="proof", head=(), idioms=idioms, functions=(entry.entry,))
+        with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
+            path = Path(folder) / "kernel.rs"
+            path.write_text(print_module(module), encoding="utf-8")
+            answers = self._emitter.emit(path, [request_for_sample(entry, one, self._arch) for one in chosen])
+        made = [answer.bytecode for answer in answers]
+        return all(code is not None and self._equal(one, code) for one, code in zip(chosen, made, strict=True))
+
+    def _equal(self, sample: Sample, bytecode: bytes) -> bool:
+        """By the graph alone where that is enough: no cubin is made."""
+        if isinstance(compare(sample.bytecode, bytecode, None, GRAPHS), Equal):
+            return True
+        return isinstance(compare(sample.bytecode, bytecode, self._arch, GRAPHS), Equal)
+
+
+def request_for_sample(entry: Entry, sample: Sample, arch: str) -> Request:
+    """The entry compiled as the sample is: for its constants, nothing known of its arguments but a last stride of 1."""
+    left = [text.partition(": ")[::2] for text in entry.entry.parameters]
+    tensors: list[TensorFacts] = []
+    scalars: list[tuple[str, int]] = []
+    types: dict[str, str] = {}
+    for parameter in sample.specialisation.parameters:
+        match parameter:
+            case Array():
+                name, kind = left.pop(0)
+                types[entry.variant.elements[parameter.name]] = rust_element(parameter.dtype)
+                if kind.startswith("&"):
+                    axes = range(parameter.ndim)
+                    last = parameter.stride_constant[-1:] == (1,)
+                    tensors.append(_facts(name, tuple(last and axis == parameter.ndim - 1 for axis in axes)))
+                    continue
+                scalars += [(name, 1), *((part, 1) for part, _ in left[: 2 * parameter.ndim])]
+                del left[: 2 * parameter.ndim]
+            case Scalar():
+                name, kind = left.pop(0)
+                scalars += [] if kind.startswith("f") else [(name, 1)]
+    return Request(
+        entry=entry.entry.name,
+        arch=arch,
+        symbol=sample.entry.name,
+        generics=tuple(_generic(text, entry, sample, types) for text in entry.entry.generics),
+        tensors=tuple(tensors),
+        scalars=tuple(scalars),
+        occupancy=None,
+        num_cta_in_cga=None,
+    )
+
+
+def _generic(text: str, entry: Entry, sample: Sample, types: dict[str, str]) -> str:
+    name = text.removeprefix("const ").partition(":")[0]
+    if not text.startswith("const "):
+        base = name.removesuffix(TENSOR_CORES)
+        return "tf32" if base != name and types[base] == "f32" else types[base]
+    constants = {p.name: p for p in sample.specialisation.parameters if isinstance(p, Constant)}
+    derived = entry.derived.get(name)
+    said = derived.python if derived else next(one for one in constants if constant_name(one) == name)
+    numbers = {
+        one.name: ast.literal_eval(one.text) for one in constants.values() if one.type in ("int", "float", "bool")
+    }
+    value = evaluated(said, numbers)
+    assert isinstance(value, int | float)
+    return str(float_bits(value) if derived and derived.float else value)
+
+
+def _facts(name: str, known: tuple[bool, ...]) -> TensorFacts:
+    ones = (1,) * len(known)
+    return TensorFacts(
+        name=name,
+        strides=tuple(1 if one else -1 for one in known),
+        shape_div=ones,
+        stride_div=ones,
+        stride_one=known,
+        base_div=1,
+        disjoint=False,
+    )
