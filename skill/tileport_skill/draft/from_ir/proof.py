@@ -25,7 +25,7 @@ from tileport_skill.tileir.verdicts import Equal
 
 MOST = 4
 """Samples that a step is tried on; `--check` compares every captured launch."""
-GRAPHS = Budget(inputs=0, attempts=0, seconds=0.0, assembling=60.0)
+GRAPHS = Budget(inputs=0, attempts=0, seconds=0.0, assembling=30.0)
 
 
 class Prover:
@@ -34,23 +34,31 @@ class Prover:
     def __init__(self, emitter: Emitter, arch: str, *, declare: bool) -> None:
         self._emitter, self._arch, self._declare = emitter, arch, declare
 
-    def holds(self, entry: Entry, samples: Sequence[Sample]) -> bool:
-        """Whether `entry` is equal to some of `samples`, spread over all."""
+    def holds(self, entry: Entry, samples: Sequence[Sample], before: Entry | None = None) -> bool:
+        """Whether `entry` is equal to some of `samples`, spread over all; by way of what it was `before`, if given."""
         captured = [one for one in samples if one.captured]
         chosen = captured[:: max(1, len(captured) // MOST)][:MOST]
+        made = self._emitted(entry, chosen)
+        if any(code is None for code in made):
+            return False
+        earlier = self._emitted(before, chosen) if before is not None else [None] * len(chosen)
+        pairs = zip(chosen, made, earlier, strict=True)
+        return all(code is not None and self._equal(one, code, old) for one, code, old in pairs)
+
+    def _emitted(self, entry: Entry, samples: Sequence[Sample]) -> list[bytes | None]:
         idioms = with_their_own(sorted(entry.idioms), declare=self._declare)
         module = rust.Module(name="proof", head=(), idioms=idioms, functions=(entry.entry,))
         with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
             path = Path(folder) / "kernel.rs"
             path.write_text(print_module(module), encoding="utf-8")
-            answers = self._emitter.emit(path, [request_for_sample(entry, one, self._arch) for one in chosen])
-        made = [answer.bytecode for answer in answers]
-        return all(code is not None and self._equal(one, code) for one, code in zip(chosen, made, strict=True))
+            answers = self._emitter.emit(path, [request_for_sample(entry, one, self._arch) for one in samples])
+        return [answer.bytecode for answer in answers]
 
-    def _equal(self, sample: Sample, bytecode: bytes) -> bool:
-        """By the graph alone where that is enough: no cubin is made."""
-        if isinstance(compare(sample.bytecode, bytecode, None, GRAPHS), Equal):
-            return True
+    def _equal(self, sample: Sample, bytecode: bytes, before: bytes | None) -> bool:
+        """By graphs alone where that is enough: no cubin is made."""
+        for other in (before, sample.bytecode):
+            if other is not None and isinstance(compare(other, bytecode, None, GRAPHS), Equal):
+                return True
         return isinstance(compare(sample.bytecode, bytecode, self._arch, GRAPHS), Equal)
 
 

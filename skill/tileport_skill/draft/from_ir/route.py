@@ -80,7 +80,7 @@ def folded(entry: Entry, samples: Sequence[Sample], prover: Prover) -> Entry:
         if body == entry.entry.body:
             continue
         shorter = dataclasses.replace(entry, entry=_marked(dataclasses.replace(entry.entry, body=body)))
-        if prover.holds(shorter, samples):
+        if prover.holds(shorter, samples, before=entry):
             entry = shorter
     return entry
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tileport_skill.capture.records import Array, Constant, Hints, Parameter, Scalar, Specialisation
-from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.from_ir.made_up import made_up
+from tileport_skill.draft.from_ir.route import entries_of
+from tileport_skill.draft.from_ir.samples import Sample, read_samples
+from tileport_skill.draft.kernel import Entry
+from tileport_skill.draft.operator import KernelDraft, translate
+from tileport_skill.draft.oracle.records import Answer, KernelReadings
+from tileport_skill.draft.oracle.session import ask
+from tileport_skill.draft.source import read_function
 from tileport_skill.tilegym.operators import Operator, open_checkout
 
 ROOT = Path(__file__).parents[3] / "data" / "drafts"
 REFERENCE = "tilegym/ops/cutile/irregular.py"
 OPERATOR = Operator(name="irregular", aliases=("irregular",), reference=REFERENCE, kernels=(), tests=(), ported=False)
+
+KERNELS = ("_halved_kernel", "_branching_kernel", "_halving_kernel", "_shifted_kernel")
 
 
 def array(name: str, dtype: str = "float32") -> Array:
@@ -64,12 +72,35 @@ def specialisations() -> list[Specialisation]:
 
 
 @pytest.fixture(scope="session")
-def irregular() -> KernelDraft:
-    return draft_kernel(open_checkout(ROOT), OPERATOR, specialisations(), "sm_90", route="tile-ir")
+def asked() -> tuple[Answer, tuple[Specialisation, ...]]:
+    """What the compiler says of the kernels' source."""
+    return ask(open_checkout(ROOT), OPERATOR, specialisations(), "sm_90")
 
 
 @pytest.fixture(scope="session")
-def declared() -> KernelDraft:
-    shifted = [one for one in specialisations() if one.kernel == "_shifted_kernel"]
-    again = [dataclasses.replace(one, id=f"{one.id} again") for one in shifted]
-    return draft_kernel(open_checkout(ROOT), OPERATOR, shifted + again, "sm_90", route="tile-ir", declare=True)
+def samples() -> list[Sample]:
+    """Their Tile IR, for constants that were never captured too."""
+    known = specialisations()
+    more = [one for kernel in KERNELS for one in made_up([one for one in known if one.kernel == kernel])]
+    found, refused = read_samples(open_checkout(ROOT), known, more, "sm_90")
+    assert not refused
+    return found
+
+
+Asked = tuple[Answer, tuple[Specialisation, ...]]
+
+
+def drafted(asked: Asked, samples: list[Sample], *, declare: bool = False, forced: bool = True) -> KernelDraft:
+    """As `draft_kernel` does, without asking again."""
+
+    def from_ir(kernel: KernelReadings) -> list[Entry]:
+        mine = [one for one in samples if one.specialisation.kernel == kernel.kernel]
+        return entries_of(mine, read_function(kernel.functions[0]), declare=declare)
+
+    untrusted = frozenset(KERNELS if forced else ())
+    return translate("irregular", *asked, declare=declare, from_ir=from_ir, untrusted=untrusted)
+
+
+@pytest.fixture(scope="session")
+def irregular(asked: Asked, samples: list[Sample]) -> KernelDraft:
+    return drafted(asked, samples)
