@@ -41,18 +41,73 @@ STEPS = {
     "fma": "sum",
     "load_view_tko": "tile",
     "load_ptr_tko": "tile",
+    "make_token": "start",
+    "join_tokens": "joined",
+    "assume": "bounded",
+    "get_tile_block_id": "block",
+    "get_num_tile_blocks": "blocks",
+    "get_index_space_shape": "count",
+    "permute": "permuted",
+    "cat": "joined",
+    "extract": "part",
+    "bitcast": "bits",
+    "maxf": "larger",
+    "maxi": "larger",
+    "minf": "smaller",
+    "mini": "smaller",
+    "exp": "power",
+    "exp2": "power",
+    "log": "logarithm",
+    "log2": "logarithm",
+    "sqrt": "root",
+    "rsqrt": "inverse_root",
+    "negf": "negated",
+    "absf": "magnitude",
+    "shli": "shifted",
+    "shri": "shifted",
+    "reduce": "reduced",
+    "scan": "running",
     "for": "total",
     "loop": "total",
     "if": "chosen",
 }
 """What a step is called that nothing names."""
+CALLED = frozenset(
+    {
+        "assume_bounds",
+        "atomic_rmw_tko",
+        "get_index_space_shape",
+        "get_num_tile_blocks",
+        "get_partition_token",
+        "get_tile_block_id",
+        "int_to_ptr",
+        "join_tokens",
+        "load_ptr_tko",
+        "load_view_tko",
+        "make_partition_view",
+        "make_tensor_view",
+        "max_tile",
+        "min_tile",
+        "mulhii",
+        "new_token_unordered",
+        "pack",
+        "pointer_to_tile",
+        "ptr_to_int",
+        "scalar_to_tile",
+        "scan_sum",
+        "shri",
+        "store_ptr_tko",
+        "tile_to_scalar",
+    }
+)
+"""Functions of the crate, besides `CORE`, that a variable of the same name would hide."""
 
 
 class Names:
     """Gives each name once."""
 
     def __init__(self, taken: Iterable[str] = (), hint: Hint | None = None) -> None:
-        self._taken = set(taken) | KEYWORDS | CORE
+        self._taken = set(taken) | KEYWORDS | CORE | CALLED
         self._count: dict[str, int] = {}
         self._hint = hint
 
