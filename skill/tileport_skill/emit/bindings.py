@@ -159,7 +159,7 @@ def _arithmetic(node: ast.expr, values: dict[str, Value]) -> int | float:
         case ast.BinOp(left=left, op=op, right=right):
             return _computed(op, _value(left, values), _value(right, values))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_number(operand, values)
+            return -_plain(_value(operand, values))
         case ast.Call(func=ast.Name(id="min" | "max" as which), args=[left, right]):
             return EXTREMA[which](_number(left, values), _number(right, values))
         case ast.Call(func=ast.Attribute(value=of, attr="bit_length"), args=[]):
@@ -172,7 +172,7 @@ def _arithmetic(node: ast.expr, values: dict[str, Value]) -> int | float:
 def _computed(op: ast.operator, left: Value, right: Value) -> int | float:
     if isinstance(left, int) and isinstance(right, int) and type(op) in OPERATORS:
         return OPERATORS[type(op)](left, right)
-    if type(op) in FLOAT_OPERATORS:
+    if type(op) in FLOAT_OPERATORS and float in (type(left), type(right)):
         return FLOAT_OPERATORS[type(op)](_plain(left), _plain(right))
     raise TypeError(f"{type(op).__name__} is not understood")
 

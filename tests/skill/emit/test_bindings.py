@@ -91,6 +91,11 @@ def test_a_binding_makes_the_request_that_its_launcher_would() -> None:
         ("(N + 63) // 64", 2),
         ("is_float32(x)", 1),
         ("flag", True),
+        ("-(-N // 64) * 64", 128),
+        ("1 << (N - 1).bit_length()", 128),
+        ("min(N, 8) + max(N, 8)", 104),
+        ("1.0 / N", 1 / 96),
+        ("float(N)", 96.0),
     ],
 )
 def test_expressions_over_a_launch(text: str, value: object) -> None:
@@ -106,7 +111,8 @@ def test_expressions_over_a_launch(text: str, value: object) -> None:
         "x.data_ptr()",
         "N / 2",
         "N // 0",
-        "scale * 2",
+        "scale // 2",
+        "x * 2.0",
         "__import__('os')",
         "x.size",
         "N if 1 else 2",

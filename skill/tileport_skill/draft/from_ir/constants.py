@@ -83,7 +83,7 @@ def _float(writer: Writer, op: Op, value: float) -> None:
         bits = writer.names.fresh(filling.name.removesuffix("_BITS").lower())
         writer.emit(rust.Let((bits,), call("f32_from_bits", filling.name)))
         _as_element(writer, op, element, _spread(writer, word(bits), op.result))
-    elif value == 0 and math.copysign(1, value) > 0:
+    elif value == 0 and math.copysign(1, value) > 0 and not element.startswith("f8"):  # of those not even zero
         zero = {"f32": "0.0f32", "f64": "0.0f64"}.get(element, f"{element}::ZERO")
         writer.let(op, _literal(writer, zero, op.result))
     elif element == "f64":
