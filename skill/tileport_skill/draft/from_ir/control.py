@@ -93,6 +93,12 @@ def handed_on(writer: Writer, op: Op) -> None:
         writer.emit(rust.Run(word("break")))
 
 
+def ended(writer: Writer, op: Op) -> None:
+    """The kernel's end is not written. One inside a branch or a loop ends it early."""
+    if len(writer.blocks) > 1:
+        raise Untranslatable("a `return` inside a branch, which is not drafted")
+
+
 def plain_name(expr: Expr) -> str:
     return expr.text if isinstance(expr, rust.Word) else ""
 
@@ -106,6 +112,8 @@ def branch(writer: Writer, op: Op, body: Body) -> None:
         writer.emit(rust.Let((name,), _placeholder(writer, value), writer.type(value, unsigned=unsigned), mutable=True))
     arms = []
     for region in op.regions:
+        if region.ops and region.ops[-1].name == "continue":
+            raise Untranslatable("a `continue` inside a branch, which is not drafted")
         with writer.block() as statements:
             if _ends_loop(region):
                 body(writer, region)
@@ -118,7 +126,7 @@ def branch(writer: Writer, op: Op, body: Body) -> None:
 
 
 def _ends_loop(region: Region) -> bool:
-    return bool(region.ops) and region.ops[-1].name in ("break", "continue")
+    return bool(region.ops) and region.ops[-1].name == "break"
 
 
 def _placeholder(writer: Writer, value: Value) -> Expr:

@@ -28,7 +28,7 @@ SPELLINGS: dict[str, pointwise.Spelling] = {
     "continue": control.handed_on,
     "yield": control.handed_on,
     "break": control.handed_on,
-    "return": lambda writer, op: None,
+    "return": control.ended,
 }
 
 

@@ -67,7 +67,7 @@ def test_an_operation_without_a_word_is_refused_with_its_line_unless_it_may_be_d
     irregular: KernelDraft, asked: Asked, samples: list[Sample]
 ) -> None:
     declared = drafted(asked, samples, declare=True)
-    (refusal,) = irregular.refused
+    (refusal,) = (one for one in irregular.refused if one.kernel == "_shifted_kernel")
     lines = (ROOT / "tilegym/ops/cutile/irregular.py").read_text(encoding="utf-8").splitlines()
     assert "`shli`" in refusal.reason
     assert "<< 3" in lines[(refusal.line or 0) - 1]
@@ -82,7 +82,12 @@ def test_variables_keep_the_names_of_the_source(irregular: KernelDraft) -> None:
     assert "let total:" in halving
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_that_returns_early_is_refused_and_not_drafted_without_its_return(irregular: KernelDraft) -> None:
+    (refusal,) = (one for one in irregular.refused if one.kernel == "_leaving_kernel")
+    assert "`return` inside a branch" in refusal.reason
+
+
+@pytest.mark.parametrize("kernel", [one for one in KERNELS if one != "_leaving_kernel"])
 def test_every_captured_specialisation_is_equal_literal_and_folded(
     asked: Asked, samples: list[Sample], kernel: str, tmp_path: Path
 ) -> None:

@@ -33,6 +33,15 @@ def _halving_kernel(x, y, steps, TILE: ct.Constant[int]):
 
 
 @ct.kernel
+def _leaving_kernel(x, y, limit, TILE: ct.Constant[int]):
+    row = ct.bid(0)
+    if row >= limit:
+        ct.store(y, index=(row,), tile=ct.full((TILE,), 0, dtype=ct.float32))
+        return
+    ct.store(y, index=(row,), tile=ct.load(x, index=(row,), shape=(TILE,)))
+
+
+@ct.kernel
 def _shifted_kernel(x, y, TILE: ct.Constant[int]):
     lanes = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     shifted = ct.gather(x, lanes) << 3
