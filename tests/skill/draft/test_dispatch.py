@@ -87,7 +87,13 @@ LAUNCH = Launch(
 )
 
 
-def compared(*calls: CCall, launches: int = 1, status: str = "passed", function: CFunction = FUNCTION) -> Agreement:
+def compared(
+    *calls: CCall,
+    launches: int = 1,
+    status: str = "passed",
+    function: CFunction = FUNCTION,
+    chosen: dict[str, str] | None = None,
+) -> Agreement:
     ran = Test(id="t[cutile-rs]", status=status, launches=0, configurations=0, reason="it raised")  # type: ignore[arg-type]
     common = {"operators": ("rows",), "arch": "sm_90", "profile": "h200", "versions": {}, "seconds": 0.0}
     captured = Capture(
@@ -97,7 +103,7 @@ def compared(*calls: CCall, launches: int = 1, status: str = "passed", function:
         launches=(LAUNCH,) * launches,
         specialisations=(SPECIALISATION,),
     )
-    return agreement(captured, CallRecording(**common, tests=(ran,), calls=calls), (function,))  # type: ignore[arg-type]
+    return agreement(captured, CallRecording(**common, tests=(ran,), calls=calls), (function,), chosen or {})  # type: ignore[arg-type]
 
 
 def with_argument(place: int, value: CArray | float) -> CCall:
