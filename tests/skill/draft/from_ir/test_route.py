@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from tests.skill.draft.from_ir.conftest import KERNELS, ROOT, Asked, drafted
+from tests.skill.draft.from_ir.conftest import ROOT, Asked, drafted
 
 from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.from_ir.proof import Prover, request_for_sample
@@ -91,7 +91,15 @@ def test_a_kernel_that_returns_early_is_refused_and_not_drafted_without_its_retu
     assert "`return` inside a branch" in refusal.reason
 
 
-@pytest.mark.parametrize("kernel", [one for one in KERNELS if one != "_leaving_kernel"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "_halved_kernel",
+        "_halving_kernel",
+        pytest.param("_branching_kernel", marks=pytest.mark.soak),
+        pytest.param("_shifted_kernel", marks=pytest.mark.soak),
+    ],
+)
 def test_every_captured_specialisation_is_equal_literal_and_folded(
     asked: Asked, samples: list[Sample], kernel: str, tmp_path: Path
 ) -> None:

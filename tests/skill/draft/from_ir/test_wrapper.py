@@ -42,6 +42,20 @@ def crossing(wrapper: str) -> Any:
     return space["_halved_kernel"]
 
 
+def test_a_long_guard_stands_on_lines_of_its_own_and_means_the_same(irregular: KernelDraft) -> None:
+    (halved,) = (one for one in irregular.entries if one.kernel == "_halved_kernel")
+    known = ", ".join(f"({n}, {n // 8})" for n in range(8, 400, 8))
+    guard = f"(x is None or y is not None) and PARTS > 0 and (TILE, PARTS) in ({known})"
+    long = dataclasses.replace(halved, variant=dataclasses.replace(halved.variant, guard=guard))
+    wrapper = print_wrapper("irregular", read_host(REFERENCE), [c_function("irregular", long)], {})
+    assert max(map(len, wrapper.splitlines())) <= 120
+    kernel = crossing(wrapper)
+    assert kernel(None, None, 64, 8)[1] == (None, None, 32, 8.0)
+    for arguments in ((1, None, 64, 8), (None, None, 64, 0), (None, None, 64, 9)):
+        with pytest.raises(NotImplementedError):
+            kernel(*arguments)
+
+
 def test_the_first_entry_that_is_for_a_call_is_launched_with_what_it_takes(irregular: KernelDraft) -> None:
     (halved,) = (one for one in irregular.entries if one.kernel == "_halved_kernel")
     variant = dataclasses.replace(halved.variant, guard="TILE == 512 and x.dtype == torch.float32")
