@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,7 +53,7 @@ def draft_proved(
     """
     known = {one.id: one for captured in captures for one in captured.specialisations}
 
-    def attempt(untrusted: frozenset[str]) -> tuple[KernelDraft, tuple[Row, ...]]:
+    def attempt(untrusted: Mapping[str, str]) -> tuple[KernelDraft, tuple[Row, ...]]:
         draft = draft_kernel(
             checkout,
             operator,
@@ -66,7 +66,7 @@ def draft_proved(
         )
         return draft, prove(draft, captures, emitter)
 
-    first = attempt(frozenset())
+    first = attempt({})
     if route is None and (wrong := _mistranslated(lines_of(*first))):
         second = attempt(wrong)
         if _failing(lines_of(*second)) < _failing(lines_of(*first)):
@@ -95,9 +95,10 @@ def lines_of(draft: KernelDraft, rows: Sequence[Row]) -> tuple[Line, ...]:
     return (*made, *refused)
 
 
-def _mistranslated(lines: Sequence[Line]) -> frozenset[str]:
+def _mistranslated(lines: Sequence[Line]) -> dict[str, str]:
     translated = (one for one in lines if one.measured is not None and one.measured.route == "Python source")
-    return frozenset(one.kernel for one in translated if one.different or one.unknown)
+    wrong = (one.kernel for one in translated if one.different or one.unknown)
+    return dict.fromkeys(wrong, "its translation was not shown equal")
 
 
 def _failing(lines: Sequence[Line]) -> int:

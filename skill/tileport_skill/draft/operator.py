@@ -12,7 +12,7 @@ What cannot be translated is named with its line, and the operator's other kerne
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -76,13 +76,13 @@ def draft_kernel(
     *,
     declare: bool = False,
     route: Only | None = None,
-    untrusted: frozenset[str] = frozenset(),
+    untrusted: Mapping[str, str] | None = None,
     emitter: Callable[[], Emitter] | None = None,
 ) -> KernelDraft:
     """Drafts every kernel among `specialisations`: translated, and from its Tile IR where translation refuses.
 
     With `declare`, a kernel may declare operations of Tile IR that cuTile Rust has no word for. A `route` is taken for
-    all kernels and no other tried; `untrusted` are kernels whose translation is known to be wrong. What comes from
+    all kernels and no other tried; `untrusted` has kernels not to translate, and why. What comes from
     Tile IR is made shorter with the `emitter`, which proves each step.
     """
     known = {one.id: one for one in specialisations if one.refused is None}
@@ -102,7 +102,9 @@ def draft_kernel(
         asked,
         declare=declare,
         from_ir=None if route == "translation" else from_ir,
-        untrusted=frozenset(one.kernel for one in known.values()) if route == "tile-ir" else untrusted,
+        untrusted=dict.fromkeys((one.kernel for one in known.values()), "as asked for")
+        if route == "tile-ir"
+        else untrusted,
     )
 
 
@@ -113,7 +115,7 @@ def translate(
     *,
     declare: bool,
     from_ir: FromIr | None = None,
-    untrusted: frozenset[str] = frozenset(),
+    untrusted: Mapping[str, str] | None = None,
 ) -> KernelDraft:
     """The file from the oracle's answer; `asked` are the specialisations that it is about.
 
@@ -123,8 +125,8 @@ def translate(
     entries: list[Entry] = []
     refused: list[Refusal] = []
     for kernel in answer.kernels:
-        trusted = kernel.kernel not in untrusted
-        made, without = _drafted(kernel, asked, functions, from_ir, declare=declare, trusted=trusted)
+        why_not = (untrusted or {}).get(kernel.kernel)
+        made, without = _drafted(kernel, asked, functions, from_ir, declare=declare, why_not=why_not)
         entries += made
         refused += without
     if not entries:
@@ -148,19 +150,19 @@ def _drafted(
     from_ir: FromIr | None,
     *,
     declare: bool,
-    trusted: bool,
+    why_not: str | None,
 ) -> tuple[list[Entry], list[Refusal]]:
     """Translated if all of it can be, else from its Tile IR, else what of it can be translated."""
     made: list[Entry] = []
     without: list[Refusal] = []
-    reason, needed = "as asked for", dict(functions)
-    if trusted or from_ir is None:
+    reason, needed = why_not, dict(functions)
+    if why_not is None or from_ir is None:
         try:
             made, without = _entries(kernel, asked, needed, declare=declare)
         except Untranslatable as error:
             without = [Refusal(kernel=kernel.kernel, reason=str(error), line=error.line)]
         reason = "; ".join(f"{one.reason} (line {one.line})" if one.line else one.reason for one in without)
-    if from_ir is not None and (without or not trusted):
+    if from_ir is not None and (without or why_not is not None):
         try:
             return [dataclasses.replace(one, untranslated=reason) for one in from_ir(kernel)], []
         except Untranslatable as error:

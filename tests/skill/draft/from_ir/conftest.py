@@ -98,7 +98,7 @@ def drafted(asked: Asked, samples: list[Sample], *, declare: bool = False, force
         mine = [one for one in samples if one.specialisation.kernel == kernel.kernel]
         return entries_of(mine, read_function(kernel.functions[0]), declare=declare)
 
-    untrusted = frozenset(KERNELS if forced else ())
+    untrusted = dict.fromkeys(KERNELS if forced else (), "as asked for")
     return translate("irregular", *asked, declare=declare, from_ir=from_ir, untrusted=untrusted)
 
 
