@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -113,9 +113,11 @@ def verify(
     return tuple(rows)
 
 
-def verify_kernel(captured: Capture, kernel: Path, emitter: Emitter) -> list[Row]:
-    """Compares a `kernel.rs`, wherever it lies, with everything in `captured`."""
-    return _rows(captured, _emitted(captured, kernel, emitter), None, BUDGET)
+def verify_kernel(
+    captured: Capture, kernel: Path, emitter: Emitter, *, chosen: Mapping[str, str] | None = None
+) -> list[Row]:
+    """Compares a `kernel.rs`, wherever it lies, with everything in `captured`; `chosen` is as for `requests_for`."""
+    return _rows(captured, _emitted(captured, kernel, emitter, chosen), None, BUDGET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +137,13 @@ class _Sides:
     """SHA-256 of the bytecode as the launcher handed it over."""
 
 
-def _emitted(captured: Capture, kernel: Path, emitter: Emitter) -> list[_Sides]:
+def _emitted(
+    captured: Capture, kernel: Path, emitter: Emitter, chosen: Mapping[str, str] | None = None
+) -> list[_Sides]:
     modules = emitter.describe(kernel)
     if isinstance(modules, Problem):
         raise RequestError(f"{kernel.name} cannot be read: {explained(modules)}")
-    asked = requests_for(captured, modules)
+    asked = requests_for(captured, modules, chosen=chosen)
     answers = iter(emitter.emit(kernel, [one.request for one in asked if one.request is not None]))
     known = {s.id: s for s in captured.specialisations}
     sides = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from tileport_skill.draft import dispatch
 from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.dispatch import Agreement, agreement
 from tileport_skill.draft.measure import Measured
-from tileport_skill.draft.operator import KernelDraft, Refusal
+from tileport_skill.draft.operator import KernelDraft, Only, Refusal, draft_kernel
 from tileport_skill.draft.overlay import lay_out
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
@@ -39,13 +39,70 @@ class Line:
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
-def check(draft: KernelDraft, captures: Sequence[Capture], kernel: Path, emitter: Emitter) -> tuple[Line, ...]:
-    """Proves the file at `kernel` against `captures`; a line for every kernel, refused ones too."""
-    rows: list[Row] = []
-    for captured in captures:
-        rows += verify_kernel(captured, kernel, emitter)
-    lines = [_line(one, [row for row in rows if row.kernel == one.kernel]) for one in draft.translated]
-    return (*lines, *(refused_line(one) for one in draft.refused))
+def draft_proved(
+    checkout: Checkout,
+    operator: Operator,
+    captures: Sequence[Capture],
+    emitter: Emitter,
+    *,
+    declare: bool = False,
+    route: Only | None = None,
+) -> tuple[KernelDraft, tuple[Row, ...]]:
+    """The draft and its proof. A kernel whose translation is not equal is tried from its Tile IR, and that is kept if
+    less is wrong then.
+    """
+    known = {one.id: one for captured in captures for one in captured.specialisations}
+
+    def attempt(untrusted: Mapping[str, str]) -> tuple[KernelDraft, tuple[Row, ...]]:
+        draft = draft_kernel(
+            checkout,
+            operator,
+            list(known.values()),
+            captures[0].arch,
+            declare=declare,
+            route=route,
+            untrusted=untrusted,
+            emitter=lambda: emitter,
+        )
+        return draft, prove(draft, captures, emitter)
+
+    first = attempt({})
+    if route is None and (wrong := _mistranslated(lines_of(*first))):
+        second = attempt(wrong)
+        if _failing(lines_of(*second)) < _failing(lines_of(*first)):
+            return second
+    return first
+
+
+def prove(draft: KernelDraft, captures: Sequence[Capture], emitter: Emitter) -> tuple[Row, ...]:
+    """Every captured launch of the kernels beside what the file does for it; nothing where there is no file."""
+    if draft.text is None:
+        return ()
+    with TemporaryDirectory(prefix="tileport-draft-") as folder:
+        kernel = Path(folder) / "kernel.rs"
+        kernel.write_text(draft.text, encoding="utf-8")
+        rows = [verify_kernel(captured, kernel, emitter, chosen=draft.chosen) for captured in captures]
+    return tuple(row for found in rows for row in found)
+
+
+def lines_of(draft: KernelDraft, rows: Sequence[Row]) -> tuple[Line, ...]:
+    """A line for every entry and every refusal."""
+    made = [_line(one, rows, [m.entry for m in draft.translated if m.kernel == one.kernel]) for one in draft.translated]
+    refused = (
+        Line(kernel=one.kernel, equal={}, different=0, unknown=0, why=(), measured=None, refused=one)
+        for one in draft.refused
+    )
+    return (*made, *refused)
+
+
+def _mistranslated(lines: Sequence[Line]) -> dict[str, str]:
+    translated = (one for one in lines if one.measured is not None and one.measured.route == "Python source")
+    wrong = (one.kernel for one in translated if one.different or one.unknown)
+    return dict.fromkeys(wrong, "its translation was not shown equal")
+
+
+def _failing(lines: Sequence[Line]) -> int:
+    return sum(one.different + one.unknown + (one.refused is not None) for one in lines)
 
 
 def check_dispatch(
@@ -63,15 +120,14 @@ def check_dispatch(
     with TemporaryDirectory(prefix="tileport-dispatch-") as folder:
         copy = lay_out(checkout, operator, wrapper, Path(folder) / "checkout")
         recorded = record_calls(copy, [operator], archs, Path(folder) / "out", tuning=tuning)
-    return tuple(agreement(*both, functions) for both in zip(captures, recorded, strict=True))
+    return tuple(agreement(*both, functions, draft.chosen) for both in zip(captures, recorded, strict=True))
 
 
-def refused_line(refusal: Refusal) -> Line:
-    return Line(kernel=refusal.kernel, equal={}, different=0, unknown=0, why=(), measured=None, refused=refusal)
-
-
-def _line(one: Measured, rows: Sequence[Row]) -> Line:
-    verdicts = [row.verdict for row in rows]
+def _line(one: Measured, rows: Sequence[Row], entries: Sequence[str]) -> Line:
+    """Of one entry; what no entry is for goes to the kernel's first."""
+    first = one.entry == entries[0]
+    mine = [row for row in rows if row.kernel == one.kernel]
+    verdicts = [row.verdict for row in mine if row.entry == one.entry or (first and row.entry not in entries)]
     equal = Counter(str(verdict.proof.rung) for verdict in verdicts if isinstance(verdict, Equal))
     reasons = [reason for v in verdicts for reason in getattr(v, "reasons", ())]
     return Line(

@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +16,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture
-from tileport_skill.draft.check import Line, check, check_dispatch, checked_status, exit_status, refused_line
+from tileport_skill.draft.check import Line, check_dispatch, checked_status, draft_proved, exit_status, lines_of
 from tileport_skill.draft.dispatch import Agreement
 from tileport_skill.draft.measure import Measured
-from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.operator import KernelDraft, Only, draft_kernel
 from tileport_skill.draft.port import PortDraft, check_vacant, draft_port, kernel_alone
 from tileport_skill.draft.report import report_of, write_report
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
@@ -39,6 +41,10 @@ Check = Annotated[
 ]
 Declare = Annotated[
     bool, typer.Option("--declare", help="Let the kernel declare operations that cuTile Rust 0.2.0 has no word for.")
+]
+Route = Annotated[
+    Only | None,
+    typer.Option("--route", help="Take this route for every kernel; else translation, and Tile IR where it refuses."),
 ]
 Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter program; built if not given.")]
 Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
@@ -65,12 +71,13 @@ def draft_command(
     kernel_only: KernelOnly = False,
     checked: Check = False,
     declare: Declare = False,
+    route: Route = None,
     emitter: Program = None,
     tuning: Tuning = True,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Draft an operator's port, six files: kernels translated from the Python source, launcher, wrapper, three edits.
+    """Draft an operator's port, six files: kernels from the Python source or Tile IR, launcher, wrapper, edits.
 
     Where the host code has no counterpart there is kernel.rs alone, and the reason. Exit status: 0 the whole port
     (with --check: and all of it was shown equal, kernel by kernel and launch by launch), 10 something differs, 11
@@ -83,19 +90,15 @@ def draft_command(
         check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
         captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked)
-    known = {one.id: one for captured in captures for one in captured.specialisations}
-    if not known:
+    if not any(captured.specialisations for captured in captures):
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
-    draft = draft_kernel(checkout, found, list(known.values()), arch[0], declare=declare)
+    draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)
     port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
     _write(out, port)
-    lines = _lines(draft)
     agreements: tuple[Agreement, ...] = ()
-    if checked and draft.text is not None:
-        paths = port_files(checkout, found)
-        lines = check(draft, captures, out / paths.kernel, Emitter(emitter or built_emitter()))
-        if (wrapper := port.files.get(paths.wrapper)) is not None:
-            agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
+    wrapper = port.files.get(port_files(checkout, found).wrapper)
+    if checked and wrapper is not None:
+        agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
     seconds = time.monotonic() - started
     if report is not None:
         write_report(report_of(found.name, draft, port, seconds), report)
@@ -109,18 +112,38 @@ def draft_command(
     raise typer.Exit(status or (11 if port.refused else 0))
 
 
+def _drafted(
+    checkout: Checkout,
+    operator: Operator,
+    captures: Sequence[Capture],
+    emitter: Path | None,
+    *,
+    checked: bool,
+    declare: bool,
+    route: Only | None,
+) -> tuple[KernelDraft, tuple[Line, ...]]:
+    """The emitter is built only where it is needed."""
+    if checked:
+        program = Emitter(emitter or built_emitter())
+        draft, rows = draft_proved(checkout, operator, captures, program, declare=declare, route=route)
+        return draft, lines_of(draft, rows)
+    known = {one.id: one for captured in captures for one in captured.specialisations}
+    draft = draft_kernel(
+        checkout,
+        operator,
+        list(known.values()),
+        captures[0].arch,
+        declare=declare,
+        route=route,
+        emitter=lambda: Emitter(emitter or built_emitter()),
+    )
+    return draft, lines_of(draft, ())
+
+
 def _write(out: Path, port: PortDraft) -> None:
     for name, text in port.files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(text, encoding="utf-8")
-
-
-def _lines(draft: KernelDraft) -> tuple[Line, ...]:
-    made = [
-        Line(kernel=m.kernel, equal={}, different=0, unknown=0, why=(), measured=m, refused=None)
-        for m in draft.translated
-    ]
-    return (*made, *map(refused_line, draft.refused))
 
 
 def _print_json(
@@ -182,6 +205,8 @@ def _remark(line: Line) -> str:
     if line.refused is not None:
         place = f"line {line.refused.line}: " if line.refused.line else ""
         return f"not translated: {place}{line.refused.reason}"
+    if line.measured is not None and line.measured.route == "Tile IR":
+        return "; ".join(("from its Tile IR", *line.why))[:160]
     if line.measured is not None and not line.measured.translated:
         return "; ".join(("more like a transcript than a translation", *line.why))[:160]
     return "; ".join(line.why)[:160]

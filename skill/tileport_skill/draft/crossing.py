@@ -103,8 +103,8 @@ def c_function(operator: str, entry: Entry) -> CFunction:
         arguments=arguments,
         types=types,
         generics=generics,
-        guard=variant.guard,
         dtypes=tuple(sorted(dtypes, key=lambda one: tuple(map(list(DESCRIPTOR_CODES).index, one)))),
+        guard=variant.guard,
     )
 
 
@@ -130,7 +130,7 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
                 yield ScalarArgument(python=parameter.name, name=name, type=_scalar(parameter))
             case records.Constant():
                 generic = constant_name(parameter.name) + ("_BITS" if parameter.type == "float" else "")
-                if generic in generics:
+                if generic in generics and all(one.generic != generic for one in entry.derived):
                     type: Scalar = {"int": "i32", "bool": "bool", "float": "f32"}[parameter.type]  # type: ignore[assignment]
                     yield FixedArgument(python=parameter.name, name=name, type=type, generic=generic)
             case _:

@@ -7,9 +7,8 @@ arguments and hints.
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,7 +34,7 @@ from tileport_skill.draft.crossing import (
     ScalarArgument,
     generic_from,
 )
-from tileport_skill.emit.derived import NotComputed, Value, computed
+from tileport_skill.emit.derived import NotComputed, computed, float_bits, numbers
 from tileport_skill.emit.launcher import DTYPES
 from tileport_skill.emit.mapping import TENSOR_CORES
 from tileport_skill.emit.pairing import Pair, neutral, paired
@@ -79,8 +78,13 @@ class Agreement:
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
-def agreement(captured: Capture, recorded: CallRecording, functions: Sequence[CFunction]) -> Agreement:
-    """Every launch of the reference beside the call that stands for it. Pure."""
+def agreement(
+    captured: Capture, recorded: CallRecording, functions: Sequence[CFunction], chosen: Mapping[str, str]
+) -> Agreement:
+    """Every launch of the reference beside the call that stands for it. Pure.
+
+    `chosen` has the entries that were written for specialisations, by their ids: the wrapper's guards have to agree.
+    """
     by_symbol = {function.symbol: function for function in functions}
     read = [_read(call, by_symbol) for call in recorded.calls]
     launches = tuple(_launch(number, call, read[number]) for number, call in enumerate(recorded.calls))
@@ -101,7 +105,7 @@ def agreement(captured: Capture, recorded: CallRecording, functions: Sequence[CF
     agree, wrong, missing = 0, Counter[str](), Counter[str]()
     for pair in paired(captured, seen, lambda key: key):
         test = neutral(pair.launch.test)
-        reason = _disagreement(pair, known[pair.launch.specialisation], read)
+        reason = _disagreement(pair, known[pair.launch.specialisation], read, chosen)
         if pair.port is None and test in refusals:
             reason = refusals[test]
         if reason is None:
@@ -176,7 +180,7 @@ def _generic(generic: str, function: CFunction, given: Sequence[object], types: 
     source = generic_from(generic, function)
     if isinstance(source, str):
         return types[source] if source == generic else _on_tensor_cores(types[source])
-    value = getattr(given[function.arguments.index(source)], "value", None)
+    value = getattr(given[function.arguments.index(source)], "value", 0)
     return _spelled(source.type, value)
 
 
@@ -184,9 +188,9 @@ def _on_tensor_cores(element: str) -> str:
     return "tf32" if element == "f32" else element
 
 
-def _spelled(type: str, value: object) -> str:
+def _spelled(type: str, value: float) -> str:
     if type == "f32":
-        return str(struct.unpack("<i", struct.pack("<f", value))[0])
+        return str(float_bits(float(value)))
     return str(bool(value)).lower() if type == "bool" else str(value)
 
 
@@ -223,7 +227,9 @@ def _launch(number: int, call: CCall, read: Resolved | str) -> PortLaunch:
     )
 
 
-def _disagreement(pair: Pair, specialisation: Specialisation, read: Sequence[Resolved | str]) -> str | None:
+def _disagreement(
+    pair: Pair, specialisation: Specialisation, read: Sequence[Resolved | str], chosen: Mapping[str, str]
+) -> str | None:
     if pair.port is None:
         return pair.reason
     found = read[int(pair.port.ir.sha256)]
@@ -231,6 +237,9 @@ def _disagreement(pair: Pair, specialisation: Specialisation, read: Sequence[Res
         return found
     if found.function.kernel != pair.launch.kernel:
         return f"the port launches {found.function.entry}, which stands for {found.function.kernel}"
+    wanted = chosen.get(specialisation.id, found.function.entry)
+    if found.function.entry != wanted:
+        return f"the port launches {found.function.entry}, but {wanted} stands for these constants and types"
     expected = tuple(_expected(one, found.function, pair.launch, specialisation) for one in found.function.generics)
     if found.generics != expected:
         return f"the port's generics are {', '.join(found.generics)}, of the reference's launch {', '.join(expected)}"
@@ -241,18 +250,13 @@ def _disagreement(pair: Pair, specialisation: Specialisation, read: Sequence[Res
     return None
 
 
-def _constants(specialisation: Specialisation) -> dict[str, Value]:
-    kinds: dict[str, Callable[[str], Value]] = {"bool": "True".__eq__, "int": int, "float": float}
-    found = (one for one in specialisation.parameters if isinstance(one, Constant) and one.type in kinds)
-    return {one.name: kinds[one.type](one.text) for one in found}
-
-
 def _expected(generic: str, function: CFunction, launch: Launch, specialisation: Specialisation) -> str:
     """A generic's value as the captured launch itself says it: from its constants, and its arrays' element types."""
     source = generic_from(generic, function)
     if isinstance(source, FixedArgument):
+        constants = numbers(p for p in specialisation.parameters if isinstance(p, Constant))
         try:
-            value = computed(source.python, _constants(specialisation))
+            value = computed(source.python, constants)
         except NotComputed as error:
             return f"unknown ({error})"
         return _spelled(source.type, int(value) if source.type == "i32" else value)

@@ -406,6 +406,53 @@ pub fn tanh_approx<E: ElementType, const S: [i32; N], R: rounding::Mode>(
     unreachable!()
 }
 
+/// A shift that may drop bits. cuTile Rust 0.2.0 has no word for it: this declares Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.shli", params = ["lhs", "rhs"], static_params = ["overflow={None: overflow=#cuda_tile.overflow<none>}"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn shli_wrapping<E: ElementType, const S: [i32; N], O: overflow::Mode>(
+    lhs: Tile<E, S>,
+    rhs: Tile<E, S>,
+    overflow: O,
+) -> Tile<E, S> {
+    unreachable!()
+}
+
+/// A narrowing that may drop bits. cuTile Rust 0.2.0 has no word for it: this declares Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.trunci", params = ["from"], static_params = ["overflow={None: overflow=#cuda_tile.overflow<none>}"])]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn trunci_wrapping<
+    EIn: ElementType,
+    EOut: ElementType,
+    const S: [i32; N],
+    O: overflow::Mode,
+>(
+    from: Tile<EIn, S>,
+    overflow: O,
+) -> Tile<EOut, S> {
+    unreachable!()
+}
+
+/// A load whose padding is a tile. cuTile Rust 0.2.0 pads tiles of rank 1 alone: this declares Tile IR's operation.
+#[cuda_tile::op(name = "cuda_tile.load_ptr_tko", params = ["source"], has_variadic_params = false)]
+#[cuda_tile::variadic_op(N = 6)]
+pub fn load_padded<
+    E: ElementType,
+    const S: [i32; N],
+    O: ordering::LoadMode,
+    Sc: scope::Mode,
+    const CYCLES: u32,
+>(
+    source: PointerTile<*mut E, S>,
+    memory_ordering: O,
+    memory_scope: Option<Sc>,
+    mask: Option<Tile<bool, S>>,
+    padding_value: Option<Tile<E, S>>,
+    token: Option<Token>,
+    latency: Latency<CYCLES>,
+) -> (Tile<E, S>, Token) {
+    unreachable!()
+}
+
 /// A constant of one element type from a literal of another, rounded once. cuTile Rust 0.2.0 spells no constants of a
 /// generic type but zero, and `bf16`'s wrongly: this declares Tile IR's operation.
 #[cuda_tile::op(name = "cuda_tile.constant", params = [], attribute_params = ["value:dense"])]

@@ -39,6 +39,8 @@ class Entry:
     variant: Variant
     derived: tuple[Derived, ...]
     """Const generics that no parameter is."""
+    untranslated: str | None = None
+    """Why it comes from Tile IR and not from the source; None if it is translated."""
 
 
 def translate_kernel(
@@ -170,7 +172,7 @@ def _entry(
     variant: Variant, body: Body, parameters: list[str], constants: list[tuple[str, str]], source: Source
 ) -> rust.Function:
     text = print_block(rust.Block(tuple(body.blocks[0])))
-    derived = body.shared.derived.values()
+    derived = tuple(body.shared.derived.values())
     known = [*constants, *((one.generic, "i32" if one.type == "f32" else one.type) for one in derived)]
     used = [(name, kind) for name, kind in known if re.search(rf"\b{name}\b", text)]
     mma = body.shared.facts.mma_generics
@@ -180,10 +182,14 @@ def _entry(
     return rust.Function(
         name=function_name(variant.kernel),
         generics=tuple(generics),
-        parameters=tuple(_unused_marked(parameters, text)),
+        parameters=tuple(unused_marked(parameters, text)),
         returns=None,
         body=rust.Block(tuple(body.blocks[0])),
-        documentation=(*source.documentation, *_derivations(body, source), *_safety(parameters, source, bool(derived))),
+        documentation=(
+            *source.documentation,
+            *derivations(derived, after=bool(source.documentation)),
+            *safety(parameters, after=bool(source.documentation or derived)),
+        ),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
@@ -198,7 +204,7 @@ def _promises(body: Body) -> list[rust.Stmt]:
     return [rust.Let((name,), call(body.idiom("size_of"), name)) for name in used]
 
 
-def _unused_marked(parameters: list[str], text: str) -> list[str]:
+def unused_marked(parameters: list[str], text: str) -> list[str]:
     """Rust warns of parameters that nothing reads, unless their names begin with an underscore."""
     names = [parameter.split(":")[0] for parameter in parameters]
     return [
@@ -207,21 +213,23 @@ def _unused_marked(parameters: list[str], text: str) -> list[str]:
     ]
 
 
-def _derivations(body: Body, source: Source) -> tuple[str, ...]:
-    """What the caller passes for the generics that no parameter is; `emit/derived.py` reads these lines."""
-    if not body.shared.derived:
+def derivations(derived: Sequence[Derived], *, after: bool) -> tuple[str, ...]:
+    """What the caller passes for the generics that no parameter is; `emit/derived.py` reads these lines.
+
+    `after` says whether other documentation stands above.
+    """
+    if not derived:
         return ()
-    lines = [""] if source.documentation else []
-    lines.append("# Generics")
-    for one in body.shared.derived.values():
+    lines = ["", "# Generics"] if after else ["# Generics"]
+    for one in derived:
         lines.append(f"`{one.generic}`: {'the bits of ' if one.type == 'f32' else ''}`{one.python}`")
     return tuple(lines)
 
 
-def _safety(parameters: list[str], source: Source, derived: bool) -> tuple[str, ...]:
+def safety(parameters: list[str], *, after: bool) -> tuple[str, ...]:
     pointers = any("*mut" in parameter for parameter in parameters)
     tensors = any("&Tensor" in parameter for parameter in parameters)
-    lines = [""] if source.documentation or derived else []
+    lines = [""] if after else []
     lines.append("# Safety")
     if pointers:
         lines.append("Pointers point to arrays of the given sizes and strides, whose last stride is 1.")

@@ -62,6 +62,7 @@ def measured(entry: Entry, device: tuple[rust.Function, ...], idioms: tuple[str,
         names_kept=len(kept),
         numbered=tuple(name for name in given if NUMBERED.match(name) and name not in source),
         unsafe=len(re.findall(r"\bunsafe\b", text)),
+        route="Python source" if entry.untranslated is None else "Tile IR",
     )
 
 

@@ -12,13 +12,14 @@ What cannot be translated is named with its line, and the operator's other kerne
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tileport_skill.capture.records import Specialisation
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Functions
+from tileport_skill.draft.from_ir.route import TileIr
 from tileport_skill.draft.idioms import with_their_own
 from tileport_skill.draft.kernel import Entry, read_by_pointer, translate_kernel
 from tileport_skill.draft.measure import Measured, measured
@@ -29,6 +30,7 @@ from tileport_skill.draft.printer import print_module
 from tileport_skill.draft.source import read_function
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.variant import variants_of
+from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 LICENCE = "// SPDX-License-Identifier: MIT"
@@ -55,6 +57,16 @@ class KernelDraft:
     entries: tuple[Entry, ...] = ()
     """The entries themselves, for the launcher that fits them."""
 
+    @property
+    def chosen(self) -> dict[str, str]:
+        """By a specialisation's id the entry that stands for it: what the guards choose between."""
+        return {one.id: entry.entry.name for entry in self.entries for one in entry.variant.specialisations}
+
+
+FromIr = Callable[[KernelReadings], list[Entry]]
+"""Writes a kernel's entries from its Tile IR, or raises `Untranslatable`."""
+Only = Literal["translation", "tile-ir"]
+
 
 def draft_kernel(
     checkout: Checkout,
@@ -63,26 +75,58 @@ def draft_kernel(
     arch: str,
     *,
     declare: bool = False,
+    route: Only | None = None,
+    untrusted: Mapping[str, str] | None = None,
+    emitter: Callable[[], Emitter] | None = None,
 ) -> KernelDraft:
-    """Translates every kernel among `specialisations`.
+    """Drafts every kernel among `specialisations`: translated, and from its Tile IR where translation refuses.
 
-    With `declare`, a kernel may declare operations of Tile IR that cuTile Rust has no word for.
+    With `declare`, a kernel may declare operations of Tile IR that cuTile Rust has no word for. A `route` is taken for
+    all kernels and no other tried; `untrusted` has kernels not to translate, and why. What comes from
+    Tile IR is made shorter with the `emitter`, which proves each step.
     """
-    distinct = {(one.kernel, repr(one.parameters)): one for one in specialisations if one.refused is None}
+    known = {one.id: one for one in specialisations if one.refused is None}
+    distinct = {(one.kernel, repr(one.parameters)): one for one in known.values()}
     answer, asked = ask(checkout, operator, list(distinct.values()), arch)
-    return translate(operator.name, answer, asked, declare=declare)
+
+    tile_ir = TileIr(checkout, list(known.values()), arch, declare=declare, emitter=emitter)
+
+    def from_ir(kernel: KernelReadings) -> list[Entry]:
+        if kernel.refused is not None:
+            raise Untranslatable(kernel.refused)
+        return tile_ir.entries(kernel.kernel, read_function(kernel.functions[0]))
+
+    return translate(
+        operator.name,
+        answer,
+        asked,
+        declare=declare,
+        from_ir=None if route == "translation" else from_ir,
+        untrusted=dict.fromkeys((one.kernel for one in known.values()), "as asked for")
+        if route == "tile-ir"
+        else untrusted,
+    )
 
 
-def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, declare: bool) -> KernelDraft:
-    """The file from the oracle's answer alone; `asked` are the specialisations that it is about."""
+def translate(
+    name: str,
+    answer: Answer,
+    asked: Sequence[Specialisation],
+    *,
+    declare: bool,
+    from_ir: FromIr | None = None,
+    untrusted: Mapping[str, str] | None = None,
+) -> KernelDraft:
+    """The file from the oracle's answer; `asked` are the specialisations that it is about.
+
+    `from_ir` is asked for kernels that are not translated, and for the `untrusted`.
+    """
     functions: Functions = {}
     entries: list[Entry] = []
     refused: list[Refusal] = []
     for kernel in answer.kernels:
-        try:
-            made, without = _entries(kernel, asked, functions, declare=declare)
-        except Untranslatable as error:
-            made, without = [], [Refusal(kernel=kernel.kernel, reason=str(error), line=error.line)]
+        why_not = (untrusted or {}).get(kernel.kernel)
+        made, without = _drafted(kernel, asked, functions, from_ir, declare=declare, why_not=why_not)
         entries += made
         refused += without
     if not entries:
@@ -91,12 +135,41 @@ def translate(name: str, answer: Answer, asked: Sequence[Specialisation], *, dec
     idioms = with_their_own(sorted({idiom for entry in entries for idiom in entry.idioms}), declare=declare)
     module = rust.Module(
         name=module_name(name),
-        head=_head(name, refused),
+        head=_head(name, entries, refused),
         idioms=idioms,
         functions=(*device, *(entry.entry for entry in entries)),
     )
     found = tuple(measured(entry, device, idioms) for entry in entries)
     return KernelDraft(text=print_module(module), translated=found, refused=tuple(refused), entries=tuple(entries))
+
+
+def _drafted(
+    kernel: KernelReadings,
+    asked: Sequence[Specialisation],
+    functions: Functions,
+    from_ir: FromIr | None,
+    *,
+    declare: bool,
+    why_not: str | None,
+) -> tuple[list[Entry], list[Refusal]]:
+    """Translated if all of it can be, else from its Tile IR, else what of it can be translated."""
+    made: list[Entry] = []
+    without: list[Refusal] = []
+    reason, needed = why_not, dict(functions)
+    if why_not is None or from_ir is None:
+        try:
+            made, without = _entries(kernel, asked, needed, declare=declare)
+        except Untranslatable as error:
+            without = [Refusal(kernel=kernel.kernel, reason=str(error), line=error.line)]
+        reason = "; ".join(f"{one.reason} (line {one.line})" if one.line else one.reason for one in without)
+    if from_ir is not None and (without or why_not is not None):
+        try:
+            return [dataclasses.replace(one, untranslated=reason) for one in from_ir(kernel)], []
+        except Untranslatable as error:
+            said = f"{reason}; and from its Tile IR: {error}" if without else str(error)
+            without = [Refusal(kernel=kernel.kernel, reason=said, line=error.line)]
+    functions.update(needed)
+    return made, without
 
 
 def _entries(
@@ -128,8 +201,19 @@ def _entries(
     return entries, refused
 
 
-def _head(name: str, refused: Sequence[Refusal]) -> tuple[str, ...]:
-    lines = [LICENCE, "//", f"// {name}: translated from the cuTile Python source by `tileport-skill draft`."]
+def _head(name: str, entries: Sequence[Entry], refused: Sequence[Refusal]) -> tuple[str, ...]:
+    """Which route each kernel took."""
+    translated = list(dict.fromkeys(one.kernel for one in entries if one.untranslated is None))
+    from_ir = {one.kernel: one.untranslated for one in entries if one.untranslated is not None}
+    lines = [LICENCE, "//"]
+    if translated:
+        what = "translated from the cuTile Python source"
+        names = "" if not from_ir else f" ({', '.join(translated)})"
+        lines.append(f"// {name}: {what} by `tileport-skill draft`{names}.")
+    else:
+        lines.append(f"// {name}: made by `tileport-skill draft`.")
+    for kernel, reason in from_ir.items():
+        lines.append(f"// From the Tile IR that cuTile Python compiles it to: {kernel}. Not translated: {reason}.")
     for one in refused:
         place = f" (line {one.line})" if one.line else ""
         lines.append(f"// Not translated: {one.kernel}{place}: {one.reason}.")

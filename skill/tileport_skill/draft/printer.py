@@ -17,6 +17,7 @@ from tileport_skill.draft.rust import (
     Function,
     If,
     Let,
+    Loop,
     Method,
     Module,
     Run,
@@ -107,6 +108,8 @@ def _statement(statement: Stmt, indent: int) -> list[str]:
                 *_block(statement.body, indent + 4),
                 f"{pad}}}",
             ]
+        case Loop():
+            return [f"{pad}loop {{", *_block(statement.body, indent + 4), f"{pad}}}"]
         case _:
             raise TypeError(f"{type(statement).__name__} has no text")
 

@@ -19,9 +19,9 @@ from pydantic import TypeAdapter
 
 from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import capture
-from tileport_skill.draft.check import Line, check, check_dispatch
+from tileport_skill.draft.check import Line, check_dispatch, draft_proved, lines_of
 from tileport_skill.draft.dispatch import Agreement
-from tileport_skill.draft.operator import KernelDraft, draft_kernel
+from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.port import launcher_and_wrapper
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.emit.cli import built_emitter
@@ -94,12 +94,12 @@ def draft_row(
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"no test of {operator.name} launches a kernel")
-    draft = draft_kernel(checkout, operator, list(known.values()), archs[0], declare=declare)
+    draft, rows = draft_proved(checkout, operator, captures, Emitter(built_emitter()), declare=declare)
     texts, host = _texts(checkout, operator, draft)
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-    lines = _lines(draft, captures, out / "kernel.rs")
+    lines = {arch: lines_of(draft, [row for row in rows if row.arch == arch]) for arch in archs}
     dispatch, problem = _dispatch(checkout, operator, draft, texts, captures)
     counts = Counter(one.kernel for one in known.values())
     reference = (checkout.root / operator.reference).read_text(encoding="utf-8")
@@ -133,13 +133,6 @@ def _at(line: int | None, reason: str) -> str:
     return f"line {line}: {reason}" if line else reason
 
 
-def _lines(draft: KernelDraft, captures: Sequence[Capture], kernel: Path) -> dict[str, tuple[Line, ...]]:
-    if draft.text is None:
-        return {}
-    emitter = Emitter(built_emitter())
-    return {captured.arch: check(draft, [captured], kernel, emitter) for captured in captures}
-
-
 def _dispatch(
     checkout: Checkout, operator: Operator, draft: KernelDraft, texts: Mapping[str, str], captures: Sequence[Capture]
 ) -> tuple[tuple[Agreement, ...], str | None]:
@@ -161,9 +154,9 @@ def _kernel_row(draft: KernelDraft, kernel: str, count: int, lines: Mapping[str,
         variants=len(measured),
         specialisations=count,
         route=measured[0].route if measured else None,
-        equal={arch: dict(told[0].equal) if told else {} for arch, told in found.items()},
-        different=sum(told[0].different for told in found.values() if told),
-        unknown=sum(told[0].unknown for told in found.values() if told),
+        equal={arch: dict(sum((Counter(line.equal) for line in told), Counter())) for arch, told in found.items()},
+        different=sum(line.different for line in every),
+        unknown=sum(line.unknown for line in every),
         why=tuple(dict.fromkeys(reason for line in every for reason in line.why)),
         unsafe=sum(one.unsafe for one in measured),
         rust_lines=sum(one.rust_lines for one in measured),

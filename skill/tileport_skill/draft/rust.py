@@ -159,6 +159,13 @@ class For(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
+class Loop(Stmt):
+    """One that ends by `break`."""
+
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
 class Comment(Stmt):
     text: str
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -210,7 +211,7 @@ def _piece(piece: Piece, functions: Mapping[str, tuple[CFunction, ...]], refused
         return f"{head}def {piece.kernel}(*_args):\n{_raised(f'{piece.kernel} is not drafted: {reason}')}"
     lines = [_flat_or_listed(f"def {piece.kernel}(", variants[0].python, "):", "")]
     for one in variants:
-        lines += [f"    if {one.guard}:"] if one.guard else []
+        lines += _condition(one.guard) if one.guard else []
         crossing = [argument.python for argument in one.arguments]
         indent = "        " if one.guard else "    "
         returned = f'{indent}return "{one.symbol}", ('
@@ -219,6 +220,29 @@ def _piece(piece: Piece, functions: Mapping[str, tuple[CFunction, ...]], refused
         known = f": {reason}" if reason else ""
         lines.append(_raised(f"{piece.kernel} is not drafted for these arguments{known}"))
     return head + "\n".join(lines)
+
+
+def _condition(guard: str) -> Iterator[str]:
+    """`if`, in one line or with a line for each part."""
+    flat = f"    if {guard}:"
+    if len(flat) <= WIDTH:
+        yield flat
+        return
+    tree = ast.parse(guard, mode="eval").body
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    yield "    if ("
+    for number, part in enumerate(parts):
+        said = ast.unparse(part)
+        said = f"({said})" if isinstance(part, ast.BoolOp | ast.IfExp) else said
+        line = f"        {'and ' if number else ''}{said}"
+        match part:
+            case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Tuple(elts=items)]) if len(line) > WIDTH:
+                yield f"        {'and ' if number else ''}{ast.unparse(left)} in ("
+                yield from (f"            {ast.unparse(item)}," for item in items)
+                yield "        )"
+            case _:
+                yield line
+    yield "    ):"
 
 
 def _raised(said: str) -> str:

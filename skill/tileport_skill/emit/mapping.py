@@ -8,13 +8,11 @@ values at run time (`launcher.py`).
 
 from __future__ import annotations
 
-import ast
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
-from tileport_skill.emit.derived import NotComputed, computed, spelled
+from tileport_skill.emit.derived import NotComputed, computed, numbers, spelled
 from tileport_skill.emit.entries import (
     ConstGeneric,
     Entry,
@@ -196,11 +194,8 @@ def _generics(entry: Entry, types: dict[str, str], constants: dict[str, Constant
 
 
 def _derived(entry: Entry, generic: ConstGeneric, constants: dict[str, Constant]) -> str:
-    values = {
-        name: ast.literal_eval(one.text) for name, one in constants.items() if one.type in ("int", "float", "bool")
-    }
     try:
-        value = computed(entry.derived[generic.name], values)
+        value = computed(entry.derived[generic.name], numbers(constants.values()))
     except NotComputed as error:
         raise Unmapped(f"entry {entry.name}: {generic.name} is {error}") from error
     return spelled(float(value) if generic.name.endswith("_BITS") else value)
@@ -216,9 +211,8 @@ def _type(generic: str, types: dict[str, str], entry: Entry) -> str:
 
 
 def _spelled(constant: Constant) -> str:
-    if constant.type == "float":
-        return str(struct.unpack("<i", struct.pack("<f", float(constant.text)))[0])
-    return constant.text.lower() if constant.type == "bool" else constant.text
+    known = numbers([constant])
+    return spelled(known[constant.name]) if known else constant.text
 
 
 def _key(name: str) -> str:

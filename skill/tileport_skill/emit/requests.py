@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tileport_skill.capture.records import Capture, Launch, Specialisation
@@ -23,8 +23,17 @@ class Asked:
     count: int
 
 
-def requests_for(captured: Capture, modules: tuple[KernelModule, ...], bindings: Sequence[Binding] = ()) -> list[Asked]:
-    """In the order of the first launch of each. Kernels without a binding are bound by position and name."""
+def requests_for(
+    captured: Capture,
+    modules: tuple[KernelModule, ...],
+    bindings: Sequence[Binding] = (),
+    *,
+    chosen: Mapping[str, str] | None = None,
+) -> list[Asked]:
+    """In the order of the first launch of each. Kernels without a binding are bound by position and name.
+
+    `chosen` has the entry of a specialisation, by its id, where the host code chooses between several that would bind.
+    """
     known = {s.id: s for s in captured.specialisations}
     entries = [(module, entry) for module in modules for entry in module.entries]
     found: dict[object, Asked] = {}
@@ -32,7 +41,9 @@ def requests_for(captured: Capture, modules: tuple[KernelModule, ...], bindings:
         specialisation = known[launch.specialisation]
         request, reason = None, ""
         try:
-            request = _request(entries, bindings, launch, specialisation, captured)
+            name = (chosen or {}).get(specialisation.id)
+            able = [both for both in entries if name in (None, both[1].name)]
+            request = _request(able, bindings, launch, specialisation, captured)
         except Unmapped as unmapped:
             reason = str(unmapped)
         key = (specialisation.id, request)

@@ -55,7 +55,11 @@ def tile_type(key: Key) -> Tile | None:
 
 
 def attributes(key: Key) -> dict[str, str]:
-    return dict(key[1]) if isinstance(key[1], tuple) else {}
+    """By name; none for keys of loops and branches, which hold other things in that place."""
+    found = key[1]
+    if not isinstance(found, tuple) or not all(isinstance(one, tuple) and len(one) == 2 for one in found):
+        return {}
+    return dict(found)
 
 
 def made_by(numbering: Numbering, number: int, name: str) -> Key | None:

@@ -122,6 +122,15 @@ def _fold(numbering: Numbering, key: Key) -> Key | None:
     return ("constant", str(_wrap(exact, _width(type_))), type_)
 
 
+def _compared_with_itself(numbering: Numbering, key: Key) -> Key | None:
+    """cuTile Rust 0.2.0 has no other word for false than a comparison that never holds."""
+    if key[0] != "cmpi" or len(set(operands(key))) != 1:
+        return None
+    holds = str(attributes(key)["comparison_predicate"]).endswith("equal")
+    never = attributes(key)["comparison_predicate"] == "not_equal"
+    return ("constant", "true" if holds and not never else "false", tile_type(key))
+
+
 def _add_twice(numbering: Numbering, key: Key) -> Key | None:
     """(x + c) + d is x + (c + d); so is a product."""
     if key[0] not in ("addi", "muli") or not plain(key):
@@ -269,6 +278,7 @@ EXACT: tuple[Rule, ...] = (
     Rule("x << 0", _neutral("shli", 0)),
     Rule("x >> 0", _neutral("shri", 0)),
     Rule("x op x", _both_the_same),
+    Rule("x < x", _compared_with_itself),
     Rule("x - c", _subtract_constant),
     Rule("constants", _fold),
     Rule("constants together", _add_twice),

@@ -41,6 +41,7 @@ FUNCTION = CFunction(
     types=("E",),
     generics=("E", "EMma", "TILE", "EPS_BITS", "FAST"),
     dtypes=(("f32",), ("bf16",)),
+    guard="",
 )
 IN_C = CArray(pointer="storage 0 + 8", shape=(4, 100), strides=(200, 1), dtype=0)
 OUT = replace(IN_C, pointer="storage 1 + 0", strides=(100, 1))
@@ -87,7 +88,13 @@ LAUNCH = Launch(
 )
 
 
-def compared(*calls: CCall, launches: int = 1, status: str = "passed", function: CFunction = FUNCTION) -> Agreement:
+def compared(
+    *calls: CCall,
+    launches: int = 1,
+    status: str = "passed",
+    function: CFunction = FUNCTION,
+    chosen: dict[str, str] | None = None,
+) -> Agreement:
     ran = Test(id="t[cutile-rs]", status=status, launches=0, configurations=0, reason="it raised")  # type: ignore[arg-type]
     common = {"operators": ("rows",), "arch": "sm_90", "profile": "h200", "versions": {}, "seconds": 0.0}
     captured = Capture(
@@ -97,7 +104,7 @@ def compared(*calls: CCall, launches: int = 1, status: str = "passed", function:
         launches=(LAUNCH,) * launches,
         specialisations=(SPECIALISATION,),
     )
-    return agreement(captured, CallRecording(**common, tests=(ran,), calls=calls), (function,))  # type: ignore[arg-type]
+    return agreement(captured, CallRecording(**common, tests=(ran,), calls=calls), (function,), chosen or {})  # type: ignore[arg-type]
 
 
 def with_argument(place: int, value: CArray | float) -> CCall:
@@ -119,6 +126,22 @@ def test_the_call_that_is_the_reference_launch_agrees() -> None:
     found = compared(CALL)
     assert (found.launches, found.agree, found.wrong, found.missing) == (1, 1, {}, {})
     assert exit_status([found]) == 0
+
+
+def test_a_number_that_the_host_derives_is_derived_from_the_captured_constants_too() -> None:
+    half = FixedArgument(python="TILE // 2", name="half", type="i32", generic="HALF")
+    function = replace(FUNCTION, arguments=(*FUNCTION.arguments[:3], half), generics=("E", "HALF"))
+    given = [*CALL.arguments[:3], CNumber(value=64), *CALL.arguments[6:]]
+    assert compared(replace(CALL, arguments=tuple(given)), function=function).agree == 1
+    given[3] = CNumber(value=128)
+    (reason,) = compared(replace(CALL, arguments=tuple(given)), function=function).wrong
+    assert "generics are f32, 128, of the reference's launch f32, 64" in reason
+
+
+def test_of_several_entries_the_one_that_was_written_for_the_launch_has_to_be_called() -> None:
+    assert compared(CALL, chosen={"s": "rows"}).agree == 1
+    (reason,) = compared(CALL, chosen={"s": "rows_2"}).wrong
+    assert "launches rows, but rows_2 stands for" in reason
 
 
 @pytest.mark.parametrize(

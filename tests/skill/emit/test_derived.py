@@ -33,14 +33,25 @@ def test_each_entry_says_how_its_generics_are_made() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["-(-TILE // 3)", "1.0 / (1.0 - P) if P < 1.0 else 0", "min(TILE, 7) % 4", "not TILE > 5", "FLAG and TILE != 8"],
+    [
+        "-(-TILE // 3)",
+        "1 << (TILE - 1).bit_length()",
+        "float(TILE) * 1.5",
+        "1.0 / (1.0 - P) if P < 1.0 else 0",
+        "min(TILE, 7) % 4",
+        "not TILE > 5",
+        "FLAG and TILE != 8",
+    ],
 )
 def test_an_expression_has_the_value_that_python_gives_it(expression: str) -> None:
     for values in ({"TILE": 8, "P": 0.25, "FLAG": True}, {"TILE": 5, "P": 1.0, "FLAG": False}):
         assert computed(expression, values) == eval(expression, {}, dict(values))
 
 
-@pytest.mark.parametrize("expression", ["OTHER", "1 // 0", "__import__('os')", "TILE.real", "(", "'a'", "TILE << 1"])
+@pytest.mark.parametrize(
+    "expression",
+    ["OTHER", "1 // 0", "__import__('os')", "TILE.real", "(", "'a'", "TILE << P", "1 << -TILE", "(0.5).bit_length()"],
+)
 def test_anything_else_is_not_computed(expression: str) -> None:
     with pytest.raises(NotComputed):
         computed(expression, {"TILE": 8})

@@ -75,6 +75,12 @@ CASES = {
         "%b = permute %a [0, 2, 1] : tile<2x4x1xi32> -> tile<2x1x4xi32>\n"
         "%r = reshape %b : tile<2x1x4xi32> -> tile<8xi32>",
     ),
+    "x < x": integer(
+        "%c = cmpi not_equal %x, %x, signed : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %c, %y, %x : tile<8xi1>, tile<8xi32>",
+        "%c = constant <i1: false> : tile<8xi1>\n%r = select %c, %y, %x : tile<8xi1>, tile<8xi32>",
+        z3.If(x != x, y, x) == x,
+    ),
     "x + 0": integer("%r = addi %x, %n0 : tile<8xi32>", "%r = ori %x, %n0 : tile<8xi32>", x + 0 == x | 0),
     "x - 0": integer("%r = subi %x, %n0 : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x - 0 == x),
     "x * 1": integer("%r = muli %n1, %x : tile<8xi32>", "%r = addi %x, %n0 : tile<8xi32>", x * 1 == x),

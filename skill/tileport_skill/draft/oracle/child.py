@@ -5,8 +5,6 @@ The request names an architecture, the kernels' modules and the captured special
 
 from __future__ import annotations
 
-import ast
-import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -18,7 +16,8 @@ from pydantic import TypeAdapter
 
 from tileport_skill.capture.inside import device, lean
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.capture.records import Array, Constant, Scalar, Specialisation
+from tileport_skill.capture.records import Specialisation
+from tileport_skill.draft.oracle.kernels import as_captured, kernel_named, signature_of
 from tileport_skill.draft.oracle.records import Answer, Function, KernelReadings, Reading
 
 
@@ -37,17 +36,9 @@ def main() -> None:
 
 
 def _kernel(module: str, name: str, specialisations: list[Specialisation]) -> KernelReadings:
-    from cuda.tile._execution import kernel as Kernel
-
-    if "<locals>" in name:
-        return KernelReadings(kernel=name, functions=(), readings=(), refused="it is built by another function")
-    held = importlib.import_module(module)
-    kernel = getattr(held, name, None)
-    while kernel is not None and not isinstance(kernel, Kernel):
-        kernel = getattr(kernel, "__wrapped__", None)
-    if kernel is None:
-        reason = f"{module}.{name} is no kernel under that name"
-        return KernelReadings(kernel=name, functions=(), readings=(), refused=reason)
+    kernel = kernel_named(module, name)
+    if isinstance(kernel, str):
+        return KernelReadings(kernel=name, functions=(), readings=(), refused=kernel)
     return KernelReadings(
         kernel=name,
         functions=tuple(_functions(kernel._pyfunc)),
@@ -58,52 +49,10 @@ def _kernel(module: str, name: str, specialisations: list[Specialisation]) -> Ke
 def _reading(kernel: Any, one: Specialisation) -> Reading:
     from tileport_skill.draft.oracle.frontend import read
 
-    signature = _signature(one)
+    signature = signature_of(one, as_captured)
     if isinstance(signature, str):
         return Reading(specialisation=one.id, refused=signature)
     return read(kernel._annotated_function, signature, one.id)
-
-
-def _signature(one: Specialisation) -> Any:
-    """The signature a record stands for, or why it stands for none."""
-    from cuda.tile.compilation import CallingConvention, ConstantConstraint, KernelSignature, ScalarConstraint
-
-    constraints: list[Any] = []
-    for parameter in one.parameters:
-        match parameter:
-            case Array():
-                constraints.append(_array(parameter))
-            case Scalar():
-                constraints.append(ScalarConstraint(_dtype(parameter.dtype)))
-            case Constant() if parameter.type in ("int", "float", "bool", "str", "NoneType"):
-                constraints.append(ConstantConstraint(ast.literal_eval(parameter.text)))
-            case _:
-                return f"parameter {parameter.name} is a {getattr(parameter, 'type', parameter.kind)}"
-    return KernelSignature(tuple(constraints), CallingConvention.cutile_python_v1())
-
-
-def _array(parameter: Array) -> Any:
-    from cuda.tile.compilation import ArrayConstraint
-
-    return ArrayConstraint(
-        _dtype(parameter.dtype),
-        parameter.ndim,
-        index_dtype=_dtype(parameter.index_dtype),
-        stride_lower_bound_incl=tuple(None if one is not None else 0 for one in parameter.stride_constant),
-        alias_groups=(),
-        may_alias_internally=parameter.may_alias_internally,
-        stride_constant=parameter.stride_constant,
-        shape_constant=(None,) * parameter.ndim,
-        stride_divisible_by=parameter.stride_divisible_by,
-        shape_divisible_by=parameter.shape_divisible_by,
-        base_addr_divisible_by=parameter.base_divisible_by,
-    )
-
-
-def _dtype(name: str) -> Any:
-    import cuda.tile as ct
-
-    return getattr(ct, {"bool": "bool_"}.get(name, name))
 
 
 def _functions(first: FunctionType) -> Iterator[Function]:

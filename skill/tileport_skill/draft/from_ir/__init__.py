@@ -1,0 +1,1 @@
+"""Entries written from captured Tile IR, for kernels that translation refuses. READ FIRST: `route.py`."""
