@@ -145,7 +145,8 @@ def test_the_transcript_names_every_tool_call_and_no_token(attempt: AttemptFolde
 
 @pytest.mark.usefixtures("own_attempts")
 def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target: Path, tmp_path: Path) -> None:
-    script = changed_script(tmp_path, [{"reply": [bash("mkdir -p .github && echo x > .github/evil.yml")]}])
+    evil = bash("mkdir -p .github && echo x > .github/evil.yml")
+    script = write_script(tmp_path, [{"reply": [evil]}, {"reply": [{"text": "done"}]}])
     before = run_git("-C", str(target), "for-each-ref")
     ended = port(order(target, script), Progress(), lambda: False)
     assert isinstance(ended.outcome, NotPorted)
