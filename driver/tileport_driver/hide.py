@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from tileport_driver.hide_lines import emptied, library_lines, registration_lines, test_lines
 from tileport_driver.hide_passages import SUFFIXES, Names, about_backend, comment_lines, passage_lines
@@ -63,8 +64,9 @@ def port_prints(checkout: Checkout, operator: Operator, edits: tuple[Edit, ...])
     gone = {edit.hidden.path for edit in edits if edit.text is None}
     removed = {path: (checkout.root / path).read_bytes() for path in sorted(gone)}
     sources = {path: text for path, text in removed.items() if not _PRODUCT.search(path)}
-    public = _public_names(checkout, gone) if sources else frozenset()
-    prints = fingerprints(operator.name, sources, _known(checkout, operator, gone), public)
+    paths = tuple(_files(checkout.root))
+    public = _public_names(checkout, paths, gone) if sources else frozenset()
+    prints = fingerprints(operator.name, sources, _known(checkout, operator, paths, gone), public)
     return replace(prints, digests=prints.digests | digests(removed.values()))
 
 
@@ -126,10 +128,10 @@ class _Plan:
     def _prints(self, operator: Operator) -> Fingerprints:
         gone = {path for path in self.files if not _PRODUCT.search(path)}
         removed = {path: (self.checkout.root / path).read_bytes() for path in sorted(gone)}
-        return fingerprints(operator.name, removed, _known(self.checkout, operator, set(self.files)))
+        return fingerprints(operator.name, removed, _known(self.checkout, operator, self.paths, set(self.files)))
 
-    def _file(self, path: str, why: str, what: str = "file") -> None:
-        self.files[path] = Hidden(path=path, what="file" if what == "file" else "build product", why=why)
+    def _file(self, path: str, why: str, what: Literal["file", "build product"] = "file") -> None:
+        self.files[path] = Hidden(path=path, what=what, why=why)
 
     def _drop(self, path: str, why: str, numbers: set[int]) -> None:
         reasons = self.lines.setdefault(path, {}) if numbers else {}
@@ -171,19 +173,19 @@ def _why_whole(path: str, operator: Operator, new: tuple[str, ...]) -> str | Non
     return None
 
 
-def _known(checkout: Checkout, operator: Operator, gone: set[str]) -> dict[str, bytes]:
+def _known(checkout: Checkout, operator: Operator, paths: tuple[str, ...], gone: set[str]) -> dict[str, bytes]:
     """Texts that stay and are meant to: reference, its tests and benchmarks, and every other source of the backend."""
     known = {operator.reference, *operator.tests, *operator.benchmarks}
-    for path in _files(checkout.root):
+    for path in paths:
         if path.endswith((".rs", ".py")) and about_backend(path):
             known.add(path)
     return {path: (checkout.root / path).read_bytes() for path in sorted(known - gone)}
 
 
-def _public_names(checkout: Checkout, gone: set[str]) -> frozenset[bytes]:
+def _public_names(checkout: Checkout, paths: tuple[str, ...], gone: set[str]) -> frozenset[bytes]:
     """Words that code of any kind uses: another backend may call its kernel as the port does."""
-    paths = [path for path in _files(checkout.root) if path.endswith((".py", ".rs", ".cuh", ".cu", ".h", ".jl"))]
-    code = (without_comments(path, (checkout.root / path).read_bytes()) for path in paths if path not in gone)
+    sources = [path for path in paths if path.endswith((".py", ".rs", ".cuh", ".cu", ".h", ".jl")) and path not in gone]
+    code = (without_comments(path, (checkout.root / path).read_bytes()) for path in sources)
     return frozenset(word for text in code for word in words_of(text))
 
 

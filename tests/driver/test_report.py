@@ -96,6 +96,43 @@ GATES: tuple[Gate, ...] = (
 )
 
 
+HIDDEN = (
+    Hidden(path="src/tilegym/ops/cutile_rs/double_it.py", what="file", why="the port's wrapper"),
+    Hidden(
+        path="src/tilegym/ops/cutile_rs/__init__.py",
+        what="lines",
+        why="its registration",
+        removed=("from . import double_it",),
+    ),
+)
+PATCH = Patch(
+    base_tree="a" * 40,
+    result_tree="9f8e7d6c5b4a" + "0" * 28,
+    changes=(Change(path="src/tilegym/ops/cutile_rs/__init__.py", old_mode="100644", new_mode="100644", status="M"),),
+    bytes=len(DIFF),
+    sha256="c" * 64,
+    ignored=("target/debug/build.log",),
+)
+IR_ROWS = (
+    IrRow(
+        kernel="double_it_kernel",
+        dtype="float32",
+        arch="sm_100",
+        verdict="equal",
+        proof="the same cubin",
+        reference_sha256="ab" * 32,
+        port_sha256="ab" * 32,
+    ),
+    IrRow(
+        kernel="double_it_kernel",
+        dtype="bfloat16",
+        arch="sm_120",
+        verdict="unknown",
+        proof="no cubin",
+    ),
+)
+
+
 def sample(**changes: object) -> ReportInput:
     report = ReportInput(
         operator="double_it",
@@ -109,15 +146,7 @@ def sample(**changes: object) -> ReportInput:
             delivery=Delivery(branch="port/double_it", commit="89abcdef0123456789abcdef0123456789abcdef"),
             missing=MISSING,
         ),
-        hidden=(
-            Hidden(path="src/tilegym/ops/cutile_rs/double_it.py", what="file", why="the port's wrapper"),
-            Hidden(
-                path="src/tilegym/ops/cutile_rs/__init__.py",
-                what="lines",
-                why="its registration",
-                removed=("from . import double_it",),
-            ),
-        ),
+        hidden=HIDDEN,
         agent_run=AgentRun(
             status="finished",
             exit_code=0,
@@ -132,36 +161,10 @@ def sample(**changes: object) -> ReportInput:
             Turn("assistant", "edit", "create kernel.rs | 3 lines"),
             Turn("assistant", "says", "All done, everything passes!"),
         ),
-        patch=Patch(
-            base_tree="a" * 40,
-            result_tree="9f8e7d6c5b4a" + "0" * 28,
-            changes=(
-                Change(path="src/tilegym/ops/cutile_rs/__init__.py", old_mode="100644", new_mode="100644", status="M"),
-            ),
-            bytes=len(DIFF),
-            sha256="c" * 64,
-            ignored=("target/debug/build.log",),
-        ),
+        patch=PATCH,
         diff=DIFF,
         acceptance=Inconclusive(gates=GATES),
-        ir_rows=(
-            IrRow(
-                kernel="double_it_kernel",
-                dtype="float32",
-                arch="sm_100",
-                verdict="equal",
-                proof="the same cubin",
-                reference_sha256="ab" * 32,
-                port_sha256="ab" * 32,
-            ),
-            IrRow(
-                kernel="double_it_kernel",
-                dtype="bfloat16",
-                arch="sm_120",
-                verdict="unknown",
-                proof="no cubin",
-            ),
-        ),
+        ir_rows=IR_ROWS,
     )
     return dataclasses.replace(report, **changes)
 
