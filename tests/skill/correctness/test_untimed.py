@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ from typing import Any
 
 import cuda.tile as tile
 import pytest
-from cuda.tile import _compile, tune
+from cuda.tile import _compile, _execution, tune
 from cuda.tile.compilation import ArrayConstraint, CallingConvention, ConstantConstraint, KernelSignature
 
 from tileport_skill.correctness import untimed
@@ -81,6 +83,7 @@ def test_where_nothing_runs_every_reason_is_told(compiled: list[tuple[str, Any]]
 def test_it_stands_wherever_the_tuner_is_imported_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "exhaustive_search", None)
     monkeypatch.setattr(tune._tune, "exhaustive_search", None)
+    monkeypatch.setattr(_execution.kernel, "replace_hints", _execution.kernel.replace_hints)
     untimed.install()
     from cuda.tile.tune import exhaustive_search
 
@@ -101,6 +104,15 @@ def test_a_kernel_that_reached_its_bytecode_is_not_compiled_again(
         return len(list(tmp_path.iterdir()))
 
     assert [compiled_with(16), compiled_with(16), compiled_with(32), compiled_with(32, occupancy=2)] == [1, 1, 2, 3]
+
+
+def test_a_kernel_with_hints_of_its_own_outlives_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unloaded while a CUDA graph is captured, it would end the reference's process."""
+    monkeypatch.setattr(_execution.kernel, "replace_hints", _execution.kernel.replace_hints)
+    untimed._keep_kernels(_execution)
+    made = weakref.ref(fill.replace_hints(occupancy=2))
+    gc.collect()
+    assert made() is not None
 
 
 def test_cutile_still_calls_what_is_replaced() -> None:
