@@ -59,6 +59,8 @@ class Session:
     """Whether host code tunes: without, each call launches once, with the hints it has untuned."""
     for_ports: bool = True
     """Whether each launch also gets its kernel as compiled under what a port's launcher assumes of its arguments."""
+    again: bool = False
+    """Whether calls are made again with awkward arguments."""
     files: tuple[str, ...] = ()
     """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
 
@@ -167,6 +169,8 @@ def child_environment(checkout: Checkout, profile: Profile, scratch: Path, root:
 def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
     return {
         "operators": [operator.name for operator in session.operators],
+        "names": sorted({name for operator in session.operators for name in operator.aliases}),
+        "again": session.again,
         "arch": session.profile.arch,
         "backend": PORT_BACKEND if session.of_port else REFERENCE_BACKEND,
         "calls": session.calls,

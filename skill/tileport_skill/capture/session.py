@@ -33,13 +33,14 @@ def capture(
     limits: Limits | None = None,
     tuning: bool = True,
     for_ports: bool = True,
+    again: bool = False,
     files: Sequence[str] = (),
 ) -> tuple[Capture, ...]:
     """Captures `operators` once for each of `archs`; writes `out/<arch>/capture.json` and returns the same.
 
     A checkout without tests (a wheel) is captured with the project's own cases. With `files` these test files run
     instead of those of the operators. Without `for_ports` no launch has `port_ir`, which only a comparison with a port
-    needs and which costs as much again.
+    needs and which costs as much again. With `again` calls are also made with awkward arguments (`inside/again.py`).
     """
     found = []
     for profile in [profile_of(arch) for arch in archs]:
@@ -52,6 +53,7 @@ def capture(
             limits=limits or Limits(),
             tuning=tuning,
             for_ports=for_ports,
+            again=again,
             files=tuple(files),
         )
         run(session)
@@ -94,7 +96,13 @@ def record_port(
 
 
 def record_calls(
-    checkout: Checkout, operators: Sequence[Operator], archs: Sequence[str], out: Path, *, tuning: bool = True
+    checkout: Checkout,
+    operators: Sequence[Operator],
+    archs: Sequence[str],
+    out: Path,
+    *,
+    tuning: bool = True,
+    again: bool = False,
 ) -> tuple[CallRecording, ...]:
     """Runs the same tests on the ports' wrappers without any library; `out/<arch>/calls/calls.json`."""
     found = []
@@ -108,6 +116,7 @@ def record_calls(
             limits=Limits(),
             tuning=tuning,
             calls=True,
+            again=again,
         )
         run(session)
         recorded = _read(session.answer, CallRecording)

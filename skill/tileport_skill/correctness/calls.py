@@ -45,7 +45,7 @@ class CallStore:
     def keep(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tolerances: Any) -> None:
         """Writes the call, unless its kind has been kept often enough, or its arguments cannot be kept."""
         count = sum(self._kinds.values())
-        kind = f"{name} {_kind((args, kwargs))}"
+        kind = f"{name} {kind_of((args, kwargs))}"
         if count >= MAX_CALLS or self._kinds.get(kind, 0) >= _PER_KIND:
             return
         problem = _problem((args, kwargs))
@@ -86,15 +86,15 @@ def _leaves(value: Any) -> Any:
     return map_tensors(value, lambda tensor: tensor.detach().requires_grad_(tensor.requires_grad))
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """What makes two calls different in kind: types, ranks, layouts and every plain argument, but not sizes."""
     if isinstance(value, torch.Tensor):
         layout = "dense" if value.is_contiguous() else "strided"
         return f"{value.dtype}/{value.dim()}/{layout}/{value.requires_grad}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_kind, value))}]"
+        return f"[{', '.join(map(kind_of, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_kind(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {kind_of(item)}' for key, item in value.items())}}}"
     return repr(value) if isinstance(value, (bool, str, torch.dtype, type(None))) else type(value).__name__
 
 

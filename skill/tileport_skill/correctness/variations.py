@@ -35,25 +35,30 @@ def fresh(arguments: Any, random: torch.Generator) -> Any:
 def padded_rows(arguments: Any, random: torch.Generator) -> Any:
     """Rows further apart than they are long."""
     return _relaid(
-        arguments, lambda t: torch.empty(*t.shape[:-1], t.shape[-1] + _PADDING, dtype=t.dtype)[..., :-_PADDING]
+        arguments,
+        lambda t: torch.empty(*t.shape[:-1], t.shape[-1] + _PADDING, dtype=t.dtype, device=t.device)[..., :-_PADDING],
     )
 
 
 def every_other(arguments: Any, random: torch.Generator) -> Any:
     """Neighbours in a row that are not neighbours in memory."""
-    return _relaid(arguments, lambda t: torch.empty(*t.shape[:-1], 2 * t.shape[-1], dtype=t.dtype)[..., ::2])
+    return _relaid(
+        arguments, lambda t: torch.empty(*t.shape[:-1], 2 * t.shape[-1], dtype=t.dtype, device=t.device)[..., ::2]
+    )
 
 
 def transposed(arguments: Any, random: torch.Generator) -> Any:
     """The last two dimensions in the other order in memory."""
     if not any(tensor.dim() > 1 for tensor in tensors_in(arguments)):
         return None
-    return _relaid(arguments, lambda t: torch.empty(_swapped(t.shape), dtype=t.dtype).transpose(-1, -2), rank=2)
+    return _relaid(
+        arguments, lambda t: torch.empty(_swapped(t.shape), dtype=t.dtype, device=t.device).transpose(-1, -2), rank=2
+    )
 
 
 def misaligned(arguments: Any, random: torch.Generator) -> Any:
     """Addresses that are multiples of the element's size and of nothing more."""
-    return _relaid(arguments, lambda t: torch.empty(t.numel() + 1, dtype=t.dtype)[1:].view(t.shape))
+    return _relaid(arguments, lambda t: torch.empty(t.numel() + 1, dtype=t.dtype, device=t.device)[1:].view(t.shape))
 
 
 def one(arguments: Any, random: torch.Generator) -> Any:
@@ -129,8 +134,9 @@ def _relaid(arguments: Any, room: Callable[[torch.Tensor], torch.Tensor], rank: 
         if tensor.dim() < rank or not tensor.numel():
             return _same(tensor, tensor.detach().clone())
         made = room(tensor)
-        # NaN wherever the call has no business to read.
-        made.untyped_storage().fill_(0xFF)  # type: ignore[attr-defined]
+        if type(made) is torch.Tensor:  # a fake one has no memory
+            # NaN wherever the call has no business to read.
+            made.untyped_storage().fill_(0xFF)  # type: ignore[attr-defined]
         return made.copy_(tensor.detach()).requires_grad_(tensor.requires_grad)
 
     return map_tensors(arguments, change)

@@ -119,7 +119,7 @@ def check_dispatch(
     archs = [captured.arch for captured in captures]
     with TemporaryDirectory(prefix="tileport-dispatch-") as folder:
         copy = lay_out(checkout, operator, wrapper, Path(folder) / "checkout")
-        recorded = record_calls(copy, [operator], archs, Path(folder) / "out", tuning=tuning)
+        recorded = record_calls(copy, [operator], archs, Path(folder) / "out", tuning=tuning, again=True)
     return tuple(agreement(*both, functions, draft.chosen) for both in zip(captures, recorded, strict=True))
 
 

@@ -89,7 +89,7 @@ def draft_command(
     if not kernel_only:
         check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
-        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked)
+        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked, again=True)
     if not any(captured.specialisations for captured in captures):
         raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
     draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)

@@ -33,6 +33,8 @@ class ArrayArgument:
     rank: int
     pointer: bool
     """Whether the entry takes it apart: pointer, sizes, strides."""
+    dense: bool
+    """Whether it must have a last stride of 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +126,8 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
             case records.Array():
                 pointer = re.search(r": \*mut ", left[0]) is not None
                 del left[: 1 + 2 * parameter.ndim if pointer else 1]
-                yield _array(parameter, name, entry.variant.elements[parameter.name], pointer)
+                dense = pointer and entry.variant.is_dense(parameter.name)
+                yield _array(parameter, name, entry.variant.elements[parameter.name], pointer, dense)
             case records.Scalar():
                 del left[0]
                 yield ScalarArgument(python=parameter.name, name=name, type=_scalar(parameter))
@@ -141,14 +144,16 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
             yield FixedArgument(python=one.python, name=name, type=one.type, generic=one.generic)
 
 
-def _array(parameter: records.Array, name: str, element: str, pointer: bool) -> ArrayArgument:
+def _array(parameter: records.Array, name: str, element: str, pointer: bool, dense: bool) -> ArrayArgument:
     known = (rust_element(parameter.dtype), element) if len(element) > 1 else (rust_element(parameter.dtype),)
     for one in known:
         if one not in DESCRIPTOR_CODES:
             raise Untranslatable(f"{parameter.name}, an array of {one}, for which TileGym's TensorDesc has no code")
     if parameter.ndim > DESCRIPTOR_RANK:
         raise Untranslatable(f"{parameter.name}, an array of rank {parameter.ndim}: TileGym's TensorDesc holds 5")
-    return ArrayArgument(python=parameter.name, name=name, element=element, rank=parameter.ndim, pointer=pointer)
+    return ArrayArgument(
+        python=parameter.name, name=name, element=element, rank=parameter.ndim, pointer=pointer, dense=dense
+    )
 
 
 def _scalar(parameter: records.Scalar) -> Scalar:

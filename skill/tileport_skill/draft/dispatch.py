@@ -172,7 +172,7 @@ def _check_fits(argument: ArrayArgument, value: CArray) -> None:
         raise Unserved(f"invalid arguments: {argument.name} has sizes {value.shape}")
     if not all(0 <= stride <= LARGEST for stride in value.strides):
         raise Unserved(f"invalid arguments: {argument.name} has strides {value.strides}")
-    if argument.pointer and argument.rank and value.strides[-1] != 1:
+    if argument.dense and argument.rank and value.strides[-1] != 1:
         raise Unserved(f"invalid arguments: the last stride of {argument.name} is {value.strides[-1]}")
 
 

@@ -11,16 +11,26 @@ from collections.abc import Iterator, Sequence
 
 NAME = re.compile(
     r"(?P<operation>gather|scatter)_at_(?P<kinds>(?:scalar|lanes)(?:_(?:scalar|lanes))*)"
-    r"(?P<padding>_or_minus_infinity)?(?P<unchecked>_unchecked)?(?P<where>_where)?(?P<after>_after)?"
+    r"(?P<strided>_strided)?(?P<padding>_or_minus_infinity)?(?P<unchecked>_unchecked)?(?P<where>_where)?(?P<after>_after)?"
 )
 RANKED = re.compile(r"(\w+)_([2-6])d")
 AXES = "JKLMN"
 
 
-def access_name(operation: str, kinds: Sequence[str], padding: str, *, checked: bool, masked: bool, after: bool) -> str:
-    """`kinds` are `scalar` or `lanes`, one an axis of the array."""
+def access_name(
+    operation: str,
+    kinds: Sequence[str],
+    padding: str,
+    *,
+    checked: bool,
+    masked: bool,
+    after: bool,
+    strided: bool = False,
+) -> str:
+    """`kinds` are `scalar` or `lanes`, one an axis of the array; `strided` says that the last stride may not be 1."""
     ends = ("" if checked else "_unchecked") + ("_where" if masked else "") + ("_after" if after else "")
-    return f"{operation}_at_{'_'.join(kinds)}{padding if checked or masked else ''}{ends}"
+    head = f"{operation}_at_{'_'.join(kinds)}{'_strided' if strided else ''}"
+    return f"{head}{padding if checked or masked else ''}{ends}"
 
 
 def access_text(name: str) -> str | None:
@@ -36,7 +46,7 @@ def access_text(name: str) -> str | None:
     lines += [f"    {parameter}," for parameter in _parameters(found, kinds, checked)]
     returns = {"gather": " -> Tile<E, { [N] }>", "scatter": " -> Token" if found["after"] else ""}[found["operation"]]
     lines.append(f"){returns} {{")
-    lines += [f"    {line}" for line in _offset_and_mask(kinds, checked, bool(found["where"]))]
+    lines += [f"    {line}" for line in _offset_and_mask(found, kinds, checked)]
     lines += [f"    {line}" for line in _access(found, masked)]
     return "\n".join([*lines, "}"])
 
@@ -72,7 +82,7 @@ def _parameters(found: re.Match[str], kinds: Sequence[str], checked: bool) -> It
     yield "array: *mut E"
     if checked:
         yield from (f"size_{axis}: i32" for axis in range(len(kinds)))
-    yield from (f"stride_{axis}: i32" for axis in range(len(kinds) - 1))
+    yield from (f"stride_{axis}: i32" for axis in range(len(kinds) - (0 if found["strided"] else 1)))
     for axis, kind in enumerate(kinds):
         yield f"index_{axis}: {'i32' if kind == 'scalar' else 'Tile<i32, { [N] }>'}"
     if found["operation"] == "scatter":
@@ -83,7 +93,7 @@ def _parameters(found: re.Match[str], kinds: Sequence[str], checked: bool) -> It
         yield "after: Token"
 
 
-def _offset_and_mask(kinds: Sequence[str], checked: bool, where: bool) -> Iterator[str]:
+def _offset_and_mask(found: re.Match[str], kinds: Sequence[str], checked: bool) -> Iterator[str]:
     like = f"index_{kinds.index('lanes')}"
     for axis, kind in enumerate(kinds):
         index, size = f"index_{axis}", f"size_{axis}"
@@ -95,9 +105,10 @@ def _offset_and_mask(kinds: Sequence[str], checked: bool, where: bool) -> Iterat
             yield f"let {wide} = lanes({index}, {like});"
         else:
             yield f"let {wide}: Tile<i64, {{ [N] }}> = exti({index});"
-        step = wide if axis == len(kinds) - 1 else f"{wide} * lanes(stride_{axis}, {like})"
+        dense = axis == len(kinds) - 1 and not found["strided"]
+        step = wide if dense else f"{wide} * lanes(stride_{axis}, {like})"
         yield f"let offset = {step};" if not axis else f"let offset = offset + {step};"
-    if where:
+    if found["where"]:
         yield "let mask = mask & selected;" if checked else "let mask = selected;"
 
 

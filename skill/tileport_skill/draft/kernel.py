@@ -126,8 +126,6 @@ def _array(body: Body, variant: Variant, parameter: records.Array, pointer: bool
     if not pointer:
         body.env[parameter.name] = Array(name=name, element=element, rank=parameter.ndim, pointer=False)
         return [f"{name}: &Tensor<{element}, {{ [{', '.join(['-1'] * parameter.ndim)}] }}>"]
-    if parameter.stride_constant[-1] != 1:
-        raise Untranslatable(f"{parameter.name}, whose last stride is not always 1")
     axes = AXES.get(parameter.ndim, tuple(f"size_{axis}" for axis in range(parameter.ndim)))
     strides = {1: ("stride",), 2: ("row_stride", "column_stride")}.get(
         parameter.ndim, tuple(f"stride_{axis}" for axis in range(parameter.ndim))
@@ -139,6 +137,7 @@ def _array(body: Body, variant: Variant, parameter: records.Array, pointer: bool
         pointer=True,
         sizes=tuple(f"{name}_{axis}" for axis in axes),
         strides=tuple(f"{name}_{stride}" for stride in strides),
+        dense=variant.is_dense(parameter.name),
     )
     body.env[parameter.name] = array
     body.taken |= {*array.sizes, *array.strides}
@@ -188,7 +187,7 @@ def _entry(
         documentation=(
             *source.documentation,
             *derivations(derived, after=bool(source.documentation)),
-            *safety(parameters, after=bool(source.documentation or derived)),
+            *safety(variant, parameters, after=bool(source.documentation or derived)),
         ),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
@@ -199,7 +198,7 @@ def _promises(body: Body) -> list[rust.Stmt]:
     """Sizes and strides are never negative: said once, at the kernel's beginning, as cuTile Python says it."""
     text = print_block(rust.Block(tuple(body.blocks[0])))
     arrays = [value for value in body.env.values() if isinstance(value, Array) and value.pointer]
-    names = [name for array in arrays for name in (*array.sizes, *array.strides[:-1])]
+    names = [name for array in arrays for name in (*array.sizes, *array.needed_strides)]
     used = [name for name in names if re.search(rf"\b{name}\b", text)]
     return [rust.Let((name,), call(body.idiom("size_of"), name)) for name in used]
 
@@ -226,13 +225,15 @@ def derivations(derived: Sequence[Derived], *, after: bool) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def safety(parameters: list[str], *, after: bool) -> tuple[str, ...]:
+def safety(variant: Variant, parameters: list[str], *, after: bool) -> tuple[str, ...]:
     pointers = any("*mut" in parameter for parameter in parameters)
     tensors = any("&Tensor" in parameter for parameter in parameters)
     lines = [""] if after else []
     lines.append("# Safety")
     if pointers:
-        lines.append("Pointers point to arrays of the given sizes and strides, whose last stride is 1.")
+        strided = [one.name for one in variant.parameters if not variant.is_dense(one.name)]
+        but = f" but for `{'`, `'.join(strided)}`" if strided else ""
+        lines.append(f"Pointers point to arrays of the given sizes and strides, whose last stride is 1{but}.")
     if tensors:
         lines.append("The grid covers the tensors' tiles and no more: accesses are not checked.")
     lines.append("No block writes what another reads or writes, and arrays do not overlap.")

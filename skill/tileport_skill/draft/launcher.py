@@ -183,7 +183,7 @@ def _body(function: CFunction) -> Iterator[str]:
 
 def _refusals(function: CFunction) -> Iterator[tuple[str, str]]:
     for array in function.arrays:
-        last = f" || {array.name}.strides[{array.rank - 1}] != 1" if array.pointer and array.rank else ""
+        last = f" || {array.name}.strides[{array.rank - 1}] != 1" if array.dense and array.rank else ""
         yield f"!fits({array.name}, {array.rank}){last}", "INVALID_ARGS"
     yield "grid_x < 1 || grid_y < 1 || grid_z < 1", "INVALID_ARGS"
     for array in function.arrays:

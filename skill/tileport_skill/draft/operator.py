@@ -12,7 +12,7 @@ What cannot be translated is named with its line, and the operator's other kerne
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -195,10 +195,17 @@ def _entries(
             refused.append(Refusal(kernel=kernel.kernel, reason=f"{error}{only}", line=error.line))
             continue
         if entries:
-            renamed = dataclasses.replace(entry.entry, name=f"{entry.entry.name}_{len(entries) + 1}")
-            entry = dataclasses.replace(entry, entry=renamed)
+            entry = _renamed(entry, {one.entry.name for one in entries}, len(entries) + 1)
         entries.append(entry)
     return entries, refused
+
+
+def _renamed(entry: Entry, taken: Collection[str], number: int) -> Entry:
+    """Under the name of what tells the variant, if that is one word, else its number."""
+    name = entry.entry.name
+    strided = f"{name}_strided"
+    chosen = strided if ".stride(-1) != 1" in entry.variant.guard and strided not in taken else f"{name}_{number}"
+    return dataclasses.replace(entry, entry=dataclasses.replace(entry.entry, name=chosen))
 
 
 def _head(name: str, entries: Sequence[Entry], refused: Sequence[Refusal]) -> tuple[str, ...]:

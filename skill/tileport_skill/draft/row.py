@@ -90,7 +90,7 @@ def draft_row(
     """Drafts, checks, and writes the draft's own files under `out`."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tileport-row-") as folder:
-        captures = capture(checkout, [operator], archs, Path(folder))
+        captures = capture(checkout, [operator], archs, Path(folder), again=True)
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
         raise RequestError(f"no test of {operator.name} launches a kernel")

@@ -73,6 +73,13 @@ class Array:
     """Whether the entry takes it apart: pointer, sizes, strides. Otherwise it is a `&Tensor`."""
     sizes: tuple[str, ...] = ()
     strides: tuple[str, ...] = ()
+    dense: bool = True
+    """Whether the last stride is always 1."""
+
+    @property
+    def needed_strides(self) -> tuple[str, ...]:
+        """The strides that say where an element lies."""
+        return self.strides[:-1] if self.dense else self.strides
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ class Variant:
     guard: str
     """The Python condition over the kernel's parameters that tells the variant; empty if there is nothing to tell."""
 
+    def is_dense(self, name: str) -> bool:
+        """Whether the array `name` has a last stride of 1 in every specialisation."""
+        arrays = (p for one in self.specialisations for p in one.parameters if isinstance(p, Array) and p.name == name)
+        return all(map(is_dense, arrays))
+
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.specialisations[0].parameters
@@ -48,14 +53,18 @@ PYTHON_TYPES = {"float": "float", "int": "int", "bool": "bool"}
 def _kind(parameter: Parameter, pointers: Collection[str]) -> Kind:
     match parameter:
         case Array():
-            dense = parameter.name not in pointers or parameter.stride_constant[-1:] in ((1,), ())
-            return ("array", parameter.ndim, dense)
+            return ("array", parameter.ndim, parameter.name not in pointers or is_dense(parameter))
         case Scalar():
             return ("scalar", "float" if "float" in parameter.dtype else "bool" if "bool" in parameter.dtype else "int")
         case Constant():
             return ("constant", parameter.type)
         case _:
             return ("other",)
+
+
+def is_dense(array: Array) -> bool:
+    """Whether its last stride is always 1."""
+    return array.stride_constant[-1:] in ((1,), ())
 
 
 def _guard(kinds: tuple[Kind, ...], all_kinds: Sequence[tuple[Kind, ...]], group: Sequence[Specialisation]) -> str:

@@ -53,6 +53,8 @@ class Recorder:
         self.arch = arch
         self.host = host
         self.test = ""
+        self.again = False
+        """Whether a call is made once more: host work is no news then, and one configuration is enough."""
         self.launches: list[records.Launch] = []
         self.compilable: dict[str, Compilable] = {}
         self._storages: dict[int, int] = {}
@@ -72,6 +74,13 @@ class Recorder:
         self._alive.clear()
         self.host.start()
 
+    def forget(self, test: str, known: int) -> None:
+        """Takes back what the test launched that was begun with `known` kinds of kernels seen."""
+        while self.launches and self.launches[-1].test == test:
+            self.launches.pop()
+        for id in list(self.compilable)[known:]:
+            del self.compilable[id]
+
     def _launch(self, _stream: Any, grid: Any, kernel: Any, args: Any, /, **_options: Any) -> None:
         self._record("launch", grid, kernel, args)
 
@@ -89,14 +98,15 @@ class Recorder:
         space = list(search_space)
         if not space:
             raise ValueError("Search space is empty.")
-        self.host.paused = True  # what the tuner needs for its trials is no part of the operator's work
+        # What the tuner needs for its trials is no part of the operator's work.
+        before, self.host.paused = self.host.paused, True
         try:
-            for configuration in space:
+            for configuration in space[:1] if self.again else space:
                 chosen = kernel if isinstance(kernel, Kernel) else kernel(configuration)
                 hinted = chosen.replace_hints(**(hints_fn(configuration) if hints_fn else {}))
                 self._record("tune", grid_fn(configuration), hinted, args_fn(configuration), repr(configuration))
         finally:
-            self.host.paused = False
+            self.host.paused = before
         best = tune.Measurement(config=space[0], mean_us=1.0, num_samples=1, error_margin_us=0.1)
         return tune.TuningResult(best=best, successes=[best], failures=[])
 
@@ -108,6 +118,7 @@ class Recorder:
         if purpose == "launch":
             for value in args:
                 _forget_values(value)
+        if purpose == "launch" and not self.again:
             names = [f"{specialisation.kernel}.{parameter.name}" for parameter in specialisation.parameters]
             call, entry = self.host.launched(len(self.launches), list(_tensors(names, args)))
         self.launches.append(

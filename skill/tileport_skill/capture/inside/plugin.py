@@ -13,15 +13,16 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import checks, device, guard, lean, tensors, values
+from tileport_skill.capture.inside.again import Again
 from tileport_skill.capture.inside.benchmarks import BenchmarkFile
 from tileport_skill.capture.inside.c_calls import CallRecorder
 from tileport_skill.capture.inside.export import Exporter
@@ -49,6 +50,7 @@ RECORDER = Recorder(PROFILE.arch, HostRecorder(REQUEST["package"], REQUEST["root
 RECORDER.install()
 PORT = CallRecorder() if REQUEST["calls"] else PortRecorder(Path(REQUEST["launches"]))
 PORT.install()
+AGAIN = Again(REQUEST["names"], BACKEND) if REQUEST["again"] else None
 TESTS: list[records.Test] = []
 TORCH: list[guard.TorchAsItWas] = []
 
@@ -62,6 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     checks.install()
     if BACKEND == PORT_BACKEND:
         PORT.install_tuner()
+    if AGAIN is not None:
+        AGAIN.install()
     kept = [item for item in items if _wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
@@ -95,9 +99,33 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     with guard.time_limit(REQUEST["test_seconds"]):
         yield
+    if AGAIN is not None:
+        PORT.poll("launch")
+        for name, make in AGAIN.varied(item.nodeid):
+            _again(name, make)
+        RECORDER.test = PORT.test = item.nodeid
+
+
+def _again(name: str, make: Callable[[], None]) -> None:
+    """One call made once more. What the reference refuses nobody has to port; a port may not refuse what is left."""
+    RECORDER.test = PORT.test = name
+    RECORDER.again, RECORDER.host.paused = True, True
+    known = len(RECORDER.compilable)
+    status: Literal["passed", "skipped", "failed"] = "passed"
+    reason = None
+    try:
+        with guard.time_limit(REQUEST["test_seconds"]):
+            make()
+    except Exception as error:
+        status, reason = ("failed" if BACKEND == PORT_BACKEND else "skipped"), f"{type(error).__name__}: {error}"[:300]
+        RECORDER.forget(name, known)
+    finally:
+        RECORDER.again, RECORDER.host.paused = False, False
+        PORT.poll("launch")
+    TESTS.append(_counted(records.Test(id=name, status=status, launches=0, configurations=0, reason=reason)))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -118,18 +146,23 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
-    made = [launch.purpose for launch in (*RECORDER.launches, *PORT.made) if launch.test == test]
     reason, where = (None, None) if call.excinfo is None else _blame(call.excinfo)
-    return records.Test(
+    found = records.Test(
         id=test,
         status=report.outcome,
-        launches=made.count("launch"),
-        configurations=made.count("tune"),
+        launches=0,
+        configurations=0,
         reason=reason,
         where=where,
         scalar_reads=tuple(dict.fromkeys(tensors.reads)),
         tolerances=tuple(dict.fromkeys(checks.stated)),
     )
+    return _counted(found)
+
+
+def _counted(test: records.Test) -> records.Test:
+    made = [launch.purpose for launch in (*RECORDER.launches, *PORT.made) if launch.test == test.id]
+    return dataclasses.replace(test, launches=made.count("launch"), configurations=made.count("tune"))
 
 
 def _blame(error: pytest.ExceptionInfo[BaseException]) -> tuple[str, str]:

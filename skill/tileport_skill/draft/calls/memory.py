@@ -256,9 +256,10 @@ class _Elements:
         after = "_after" if operation == "scatter" and len(more) > 1 else ""
         plain = f"{operation}{SHORT.get(self.kinds, '?')}{padding if checked else '_unchecked'}{after}"
         name = plain
-        if self.mask is not None or len(self.dims) > 1 or plain not in all_idioms():
-            masked = self.mask is not None
-            name = access_name(operation, self.kinds, padding, checked=checked, masked=masked, after=bool(after))
+        masked, strided = self.mask is not None, not self.array.dense
+        if masked or strided or len(self.dims) > 1 or plain not in all_idioms():
+            how = {"checked": checked, "masked": masked, "after": bool(after), "strided": strided}
+            name = access_name(operation, self.kinds, padding, **how)
         if not is_idiom(name) or (after and not checked):
             raise Untranslatable(f"`{ast.unparse(site.node)[:60]}`, for which there is no translation yet")
         if len(self.dims) > 1:
@@ -269,7 +270,7 @@ class _Elements:
             (more[0], *([self.mask] if self.mask else []), *more[1:]) if more else ((self.mask,) if self.mask else ())
         )
         sizes = self.array.sizes if checked else ()
-        known = (self.array.name, *sizes, *self.array.strides[:-1])
+        known = (self.array.name, *sizes, *self.array.needed_strides)
         name = site.body.idiom(with_latency(name, self.latency))
         return Call(name, (*map(word, known), *self.indices, *more))
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from tileport_skill.capture.records import Array, Constant, Specialisation
+from tileport_skill.draft.variant import is_dense
 
 Group = Sequence[Specialisation]
 
@@ -19,10 +20,35 @@ def guards(groups: Sequence[Group]) -> list[str]:
     Element types are asked about where they tell entries apart: for others the launcher has no entry at all.
     """
     kinds = [_kinds(group) for group in groups]
-    return [
+    found = [
         " and ".join((*_arrays(own, [other for other in kinds if other is not own]), *_constants(group)))
         for own, group in zip(kinds, groups, strict=True)
     ]
+    return [
+        " and ".join((one, *_strides(group, [other for other, said in zip(groups, found, strict=True) if said == one])))
+        for one, group in zip(found, groups, strict=True)
+    ]
+
+
+def _strides(group: Group, alike: Sequence[Group]) -> list[str]:
+    """What tells the group from those of the same constants: which arrays have a last stride of 1."""
+    own = _dense(group)
+    differing = [
+        name
+        for name, dense in own.items()
+        if len(dense) == 1 and any(_dense(other)[name].isdisjoint(dense) for other in alike)
+    ]
+    return [f"{name}.stride(-1) {'==' if True in own[name] else '!='} 1" for name in differing]
+
+
+def _dense(group: Group) -> dict[str, set[bool]]:
+    """By array whether its last stride is 1: always, never, or now and then."""
+    found: dict[str, set[bool]] = {}
+    for one in group:
+        for parameter in one.parameters:
+            if isinstance(parameter, Array):
+                found.setdefault(parameter.name, set()).add(is_dense(parameter))
+    return found
 
 
 def _kinds(group: Group) -> dict[str, frozenset[tuple[str, int]]]:

@@ -13,13 +13,13 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from tileport_skill.capture.records import Array, Specialisation
+from tileport_skill.capture.records import Specialisation
 from tileport_skill.draft import rust
 from tileport_skill.draft.derived import Derived
 from tileport_skill.draft.from_ir.folds import STEPS
 from tileport_skill.draft.from_ir.guards import guards
 from tileport_skill.draft.from_ir.hints import hints_of
-from tileport_skill.draft.from_ir.literal import Written, write
+from tileport_skill.draft.from_ir.literal import write
 from tileport_skill.draft.from_ir.made_up import made_up
 from tileport_skill.draft.from_ir.merge import Merged, merged
 from tileport_skill.draft.from_ir.proof import Prover
@@ -133,7 +133,6 @@ def _entry(one: Merged, guard: str, source: Source, *, declare: bool) -> Entry:
         hint=hints_of(sample),
         taken=sorted(taken),
     )
-    _check_strides(one, written)
     text = print_block(written.body)
     derived = tuple(_derived(one))
     generics = [f"{name}: ElementType" for name in one.elements]
@@ -145,7 +144,11 @@ def _entry(one: Merged, guard: str, source: Source, *, declare: bool) -> Entry:
         parameters=tuple(unused_marked(list(written.parameters), text)),
         returns=None,
         body=written.body,
-        documentation=(*_told(one), *derivations(derived, after=True), *safety(list(written.parameters), after=True)),
+        documentation=(
+            *_told(one),
+            *derivations(derived, after=True),
+            *safety(one.variant, list(written.parameters), after=True),
+        ),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
@@ -171,12 +174,3 @@ def _derived(one: Merged) -> Iterator[Derived]:
 def _told(one: Merged) -> tuple[str, ...]:
     kernels = len(one.samples)
     return (f"From the Tile IR of `{one.variant.kernel}`, in {kernels} specialisation{'s' if kernels > 1 else ''}.",)
-
-
-def _check_strides(one: Merged, written: Written) -> None:
-    """The launcher refuses arrays that are taken apart and whose last stride is not 1."""
-    pointers = {text.partition(":")[0] for text in written.parameters if "*mut" in text}
-    for parameter in one.variant.parameters:
-        apart = isinstance(parameter, Array) and parameter.ndim and parameter.name in pointers
-        if isinstance(parameter, Array) and apart and parameter.stride_constant[-1] != 1:
-            raise Untranslatable(f"{parameter.name}, whose last stride is not always 1")

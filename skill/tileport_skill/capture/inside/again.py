@@ -1,0 +1,86 @@
+"""The operator's calls once more with awkward arguments: what a caller may pass and the tests do not.
+
+Strided, misaligned, of size 1, ragged: the variations of the correctness gate, so that what is launched there has been
+compared here. Each is a test of its own, named after the one whose call it varies; the operator decides whether it
+makes sense, and one that it refuses leaves nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from tileport_skill.correctness.calls import kind_of, tensors_in
+from tileport_skill.correctness.variations import VARIATIONS
+
+LAYOUTS = ("padded rows", "every other element", "transposed", "misaligned", "size 1", "ragged", "ragged rows")
+"""Those that change what the host passes on: values make no launch another one."""
+MOST = 8
+"""Calls that are varied, of one kind each."""
+UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+class Again:
+    """Notes the calls of each test by their kinds, and makes those of new kinds again."""
+
+    def __init__(self, names: Sequence[str], backend: str) -> None:
+        self._names, self._backend = names, backend
+        self._kinds: dict[str, None] = {}
+        self._calls: list[Call] = []
+        self._busy = False
+
+    def install(self) -> None:
+        """After the tests were imported: puts a recorder around each implementation."""
+        registry = importlib.import_module("tilegym.backend.dispatcher")._REGISTRY
+        for name in self._names:
+            implementations = registry.get(name, {})
+            if self._backend in implementations:
+                implementations[self._backend] = self._noted(name, implementations[self._backend])
+
+    def varied(self, test: str) -> Iterator[tuple[str, Callable[[], None]]]:
+        """(name, what makes the call) for each variation of what `test` called; to be made in this order."""
+        calls, self._calls = self._calls, []
+        for number, (function, args, kwargs) in enumerate(calls):
+            for what in LAYOUTS:
+                arguments = VARIATIONS[what]((args, kwargs), torch.Generator())
+                if arguments is not None:
+                    yield f"{test} again {number}: {what}", functools.partial(self._make, function, *arguments)
+
+    def _noted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            if self._busy:
+                return function(*args, **kwargs)
+            kind = f"{name} {kind_of((args, kwargs))}"
+            if tensors_in((args, kwargs)) and kind not in self._kinds and len(self._kinds) < MOST:
+                self._kinds[kind] = None
+                self._calls.append((function, args, kwargs))
+            self._busy = True
+            try:
+                found = function(*args, **kwargs)
+            finally:
+                self._busy = False
+            # A getter: what it returns is the operator.
+            return self._noted(f"{name}()", found) if callable(found) else found
+
+        return noted
+
+    def _make(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The call, and its gradients where it has some, without tuning."""
+        before, self._busy = os.environ.get(UNTUNED), True
+        os.environ[UNTUNED] = "1"
+        try:
+            outputs = [one for one in tensors_in(function(*args, **kwargs)) if one.requires_grad]
+            if outputs:
+                torch.autograd.backward(outputs, [torch.ones_like(one) for one in outputs])
+        finally:
+            self._busy = False
+            del os.environ[UNTUNED]
+            if before is not None:
+                os.environ[UNTUNED] = before
