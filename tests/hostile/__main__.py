@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import os
 import secrets
@@ -24,7 +25,7 @@ from typing import Any
 
 from tests.hostile import one
 from tests.hostile.all_ports import PORTS
-from tests.hostile.catalogue import KERNEL, LAUNCHER, PLACES, PORT, WRAPPER, Port, edited, files_of
+from tests.hostile.catalogue import KERNEL, LAUNCHER, LIBRARY, PLACES, PORT, WRAPPER, Port, edited, files_of
 
 REPOSITORY = Path(__file__).parents[2]
 CASES = "tests/ops/test_silu_and_mul.py::Test_SiLUAndMul::test_op_irregular_shapes"
@@ -95,8 +96,11 @@ def _run_all(chosen: list[Port], options: argparse.Namespace, deadline: float) -
 
 
 def _run_one(port: Port, options: argparse.Namespace, deadline: float, scratch: Path) -> Row:
+    library = None
     if port.is_built:
-        return _row(port, {}, None, "needs a library of its own, judged without a GPU", 0.0)
+        library = options.libraries / f"{port.name}.so" if options.libraries else None
+        if library is None or not library.is_file():
+            return _row(port, {}, None, "needs a library of its own: --libraries", 0.0)
     if time.monotonic() > deadline:
         return _row(port, {}, None, "no time was left", 0.0)
     started = time.monotonic()
@@ -104,8 +108,10 @@ def _run_one(port: Port, options: argparse.Namespace, deadline: float, scratch: 
     # Copies, not links: some of these ports write into their own tree.
     shutil.copytree(options.packed / "tree", tree, symlinks=True)
     _edit(tree, port)
+    if library is not None:
+        shutil.copyfile(library, tree / LIBRARY)
     job = scratch / f"{port.name}.json"
-    job.write_text(json.dumps(_job(options, tree)), encoding="utf-8")
+    job.write_text(json.dumps(_job(options, tree, library)), encoding="utf-8")
     _session(job, out, options, deadline)
     shutil.rmtree(tree, ignore_errors=True)
     found = _read(out / "problems.json")
@@ -127,9 +133,11 @@ def _edit(tree: Path, port: Port) -> None:
         path.write_text(edited(path.read_text(encoding="utf-8"), edits), encoding="utf-8")
 
 
-def _job(options: argparse.Namespace, tree: Path) -> dict[str, Any]:
+def _job(options: argparse.Namespace, tree: Path, library: Path | None) -> dict[str, Any]:
     """The packed job, for this tree, untuned, cut to a few cases, with a seed of its own."""
     document = json.loads((options.packed / "job.json").read_text(encoding="utf-8"))
+    if library is not None:
+        document["library_sha256"] = hashlib.sha256(library.read_bytes()).hexdigest()
     return dict(
         document
         | {
@@ -197,6 +205,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("packed", type=lambda text: Path(text).resolve(), help="folder with base, tree, tests_root, …")
     parser.add_argument("out", type=lambda text: Path(text).resolve(), help="folder for the table and the evidence")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these ports")
+    parser.add_argument(
+        "--libraries",
+        type=lambda text: Path(text).resolve(),
+        help="folder of NAME.so, built from the edited tree, for ports whose Rust is at fault",
+    )
     parser.add_argument("--jobs", type=int, default=12, help="runs at a time (default %(default)s)")
     parser.add_argument("--seconds", type=float, default=400.0, help="limit of all (default %(default)s)")
     parser.add_argument("--side-seconds", type=float, default=150.0, help="limit of one side (default %(default)s)")

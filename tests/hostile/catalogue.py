@@ -11,6 +11,7 @@ from tileport_skill.correctness.decide import Check
 PORT = Path(__file__).parents[1] / "scripts" / "silu_and_mul" / "port"
 """The good port; in a tree its files lie where `PLACES` says."""
 WRAPPER, KERNEL, LAUNCHER = "silu_and_mul.py", "kernel.rs", "ffi.rs"
+LIBRARY = "tilegym/ops/cutile_rs/cutile_kernels/target/release/libcutile_kernels.so"
 TESTS = "tests/ops/test_silu_and_mul.py"
 PLACES = {
     WRAPPER: "tilegym/ops/cutile_rs/silu_and_mul.py",

@@ -15,13 +15,12 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from tests.hostile.catalogue import KERNEL, PLACES
+from tests.hostile.catalogue import KERNEL, LIBRARY, PLACES
 from tileport_skill.correctness.records import Job, write_json
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import declared_entries
 
 OPERATOR = "silu_and_mul"
-LIBRARY = "tilegym/ops/cutile_rs/cutile_kernels/target/release/libcutile_kernels.so"
 _LEFT_OUT = shutil.ignore_patterns("target", "__pycache__", ".git", "*.pyc")
 
 

@@ -10,7 +10,7 @@ from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims
 from tileport_skill.draft.derived import origin_of
 from tileport_skill.draft.expressions import number
 from tileport_skill.draft.idioms import is_idiom
-from tileport_skill.draft.rust import Binary, Call, call, word
+from tileport_skill.draft.rust import Binary, Call, Expr, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
 
 ROUNDING = {
@@ -84,6 +84,13 @@ def left_shift(site: Site) -> Value:
     return plain_product(site.body, made) if isinstance(made, Product) else made
 
 
+def _with_type(number: Number) -> Expr:
+    """A literal with its type: bare, cuTile Rust 0.2.0 takes it for the function's first type generic."""
+    if number.expr.flat.isdigit():
+        return word(f"{number.expr.flat}{number.dtype}")
+    return number.expr
+
+
 def _extreme(tile_function: str, scalar_function: str) -> Handler:
     def handler(site: Site) -> Value:
         left, right, element = whole(site.body, site.value("x")), whole(site.body, site.value("y")), site.element
@@ -91,7 +98,8 @@ def _extreme(tile_function: str, scalar_function: str) -> Handler:
             a, b = as_scalar(site.body, left, element), as_scalar(site.body, right, element)
             fixed = left.fixed and right.fixed
             origin = origin_of(f"{scalar_function}({{}}, {{}})", left, right)
-            return Number(expr=call(scalar_function, a.expr, b.expr), dtype=element, fixed=fixed, origin=origin)
+            made = call(scalar_function, _with_type(a), _with_type(b))
+            return Number(expr=made, dtype=element, fixed=fixed, origin=origin)
         dims = broadcast_dims(dims_of(left), dims_of(right))
         a_tile = site.body.named(as_tile(site.body, left, element, dims), "left")
         b_tile = site.body.named(as_tile(site.body, right, element, dims), "right")
