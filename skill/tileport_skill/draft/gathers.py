@@ -64,14 +64,15 @@ def ranked(text: str, rank: int, known: Sequence[str]) -> str:
 
 def _documentation(found: re.Match[str], kinds: Sequence[str]) -> Iterator[str]:
     indices = ", ".join(f"index_{axis}" for axis in range(len(kinds)))
+    indices = f"({indices})" if len(kinds) > 1 else indices
     value = ", value" if found["operation"] == "scatter" else ""
     outside = {"gather": "read zero", "scatter": "are not written"}[found["operation"]]
     outside = "read minus infinity" if found["padding"] else outside
     if found["unchecked"]:
-        call = f"`ct.{found['operation']}(array, ({indices}){value}, check_bounds=False)`"
+        call = f"`ct.{found['operation']}(array, {indices}{value}, check_bounds=False)`"
         yield f"{call}: every index must be in the array."
     else:
-        yield f"`ct.{found['operation']}(array, ({indices}){value})`: lanes outside the array {outside}."
+        yield f"`ct.{found['operation']}(array, {indices}{value})`: lanes outside the array {outside}."
     if found["where"]:
         yield "So do those outside `selected`." if value == "" else "Nor are those outside `selected`."
     if found["after"]:

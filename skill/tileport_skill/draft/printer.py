@@ -170,7 +170,8 @@ def _may_be_flat(expr: Expr) -> bool:
     match expr:
         case Call():
             width = len(", ".join(a.flat for a in expr.arguments))
-            return width <= ARGUMENTS and all(map(_may_be_flat, expr.arguments))
+            block = len(expr.arguments) == 1 and isinstance(expr.arguments[0], Unsafe)  # has a width of its own
+            return (block or width <= ARGUMENTS) and all(map(_may_be_flat, expr.arguments))
         case Method():
             width = len(", ".join(a.flat for a in expr.arguments))
             long = isinstance(expr.receiver, Method) and len(expr.flat) > ARGUMENTS

@@ -130,6 +130,20 @@ pub mod drafted_module {
         value
     }
 
+    /// `ct.gather(array, index_0)`: lanes outside the array read zero.
+    unsafe fn gather_at_lanes_strided<E: ElementType, const N: i32>(
+        array: *mut E,
+        size_0: i32,
+        stride_0: i32,
+        index_0: Tile<i32, { [N] }>,
+    ) -> Tile<E, { [N] }> {
+        let mask = inside(index_0, size_0);
+        let wide_0: Tile<i64, { [N] }> = exti(index_0);
+        let offset = wide_0 * lanes(stride_0, index_0);
+        let pointers = addresses(array, offset);
+        unsafe { read_masked(pointers, mask, zero_of(array)) }
+    }
+
     /// `ct.gather(array, (index_0, index_1, index_2))`: lanes outside the array read zero.
     unsafe fn gather_at_scalar_scalar_lanes<E: ElementType, const N: i32>(
         array: *mut E,
@@ -215,6 +229,38 @@ pub mod drafted_module {
         let slope: Tile<f32, { [BLOCK] }> = constant(0.25f32, const_shape![BLOCK]);
         let result = select(gt_tile(tile, zero), tile, tile * slope);
         let result: Tile<f32, { [BLOCK] }> = if SQUARE { squared(result) } else { result };
+        let result_e: Tile<E, { [BLOCK] }> = convert_tile(result);
+        unsafe { scatter(y, y_length, offsets, result_e) };
+    }
+
+    /// y = x where x is positive, else a quarter of it; squared on request.
+    ///
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1 but for `x`.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry()]
+    pub unsafe fn leaky_kernel_strided<E: ElementType, const BLOCK: i32>(
+        x: *mut E,
+        x_length: i32,
+        x_stride: i32,
+        y: *mut E,
+        y_length: i32,
+        _y_stride: i32,
+    ) {
+        let x_length = size_of(x_length);
+        let x_stride = size_of(x_stride);
+        let y_length = size_of(y_length);
+        let block = get_tile_block_id().0;
+        let offsets = block * BLOCK;
+        let lanes: Tile<i32, { [BLOCK] }> = iota(const_shape![BLOCK]);
+        let offsets = broadcast_scalar(offsets, const_shape![BLOCK]) + lanes;
+        let tile: Tile<f32, { [BLOCK] }> =
+            convert_tile(unsafe { gather_at_lanes_strided(x, x_length, x_stride, offsets) });
+
+        // The slope is a global of the module.
+        let zero: Tile<f32, { [BLOCK] }> = constant(0.0f32, const_shape![BLOCK]);
+        let slope: Tile<f32, { [BLOCK] }> = constant(0.25f32, const_shape![BLOCK]);
+        let result = select(gt_tile(tile, zero), tile, tile * slope);
         let result_e: Tile<E, { [BLOCK] }> = convert_tile(result);
         unsafe { scatter(y, y_length, offsets, result_e) };
     }

@@ -25,10 +25,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     checkout = open_checkout(root)
     operators = read_operators(checkout)
 
-    def captured(*names: str, arch: str = "sm_90", seconds: float = 300.0, each: float = 60.0) -> Capture:
+    def captured(
+        *names: str, arch: str = "sm_90", seconds: float = 300.0, each: float = 60.0, again: bool = False
+    ) -> Capture:
         found = [find_operator(operators, name) for name in names]
         folder = tmp_path_factory.mktemp("capture")
-        (only,) = capture(checkout, found, [arch], folder, limits=Limits(seconds=seconds, test_seconds=each))
+        (only,) = capture(checkout, found, [arch], folder, limits=Limits(seconds=seconds, test_seconds=each), again=again)
         return only
 
     return captured

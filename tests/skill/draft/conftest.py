@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,10 @@ def array(name: str, dtype: str, ndim: int) -> Array:
     )
 
 
+def strided(name: str, dtype: str, ndim: int) -> Array:
+    return replace(array(name, dtype, ndim), stride_constant=(None,) * ndim)
+
+
 def constant(name: str, value: int | float | bool) -> Constant:
     return Constant(name=name, type=type(value).__name__, text=repr(value))
 
@@ -56,6 +61,7 @@ def specialisations() -> list[Specialisation]:
         factor = Scalar(name="factor", dtype="float32")
         found += [
             specialisation("_leaky_kernel", *leaky),
+            specialisation("_leaky_kernel", strided("x", dtype, 1), *leaky[1:]),
             specialisation("_rows_kernel", two("x"), one("w"), two("y"), factor, constant("ROWS", 7), tile),
             specialisation("_halves_kernel", two("x"), tile),
             specialisation("_product_kernel", two("a"), two("b"), two("c"), tile),

@@ -24,7 +24,7 @@ from tileport_skill.capture.records import (
 from tileport_skill.draft.crossing import ArrayArgument, CFunction, FixedArgument, ScalarArgument
 from tileport_skill.draft.dispatch import Agreement, Unserved, agreement, exit_status, resolve
 
-X = ArrayArgument(python="x", name="x", element="E", rank=2, pointer=True)
+X = ArrayArgument(python="x", name="x", element="E", rank=2, pointer=True, dense=True)
 FUNCTION = CFunction(
     kernel="_rows",
     python=("x", "y", "factor", "TILE", "EPS", "FAST"),
@@ -32,7 +32,7 @@ FUNCTION = CFunction(
     symbol="cutile_rows",
     arguments=(
         X,
-        replace(X, python="y", name="y", pointer=False),
+        replace(X, python="y", name="y", pointer=False, dense=False),
         ScalarArgument(python="factor", name="factor", type="f32"),
         FixedArgument(python="TILE", name="tile", type="i32", generic="TILE"),
         FixedArgument(python="EPS", name="eps", type="f32", generic="EPS_BITS"),

@@ -81,6 +81,16 @@ def test_launches_of_other_ranks_get_an_entry_each_and_a_guard_tells_them(draft:
     assert guards == {"either_rank_kernel": "x.ndim == 1", "either_rank_kernel_2": "x.ndim == 2"}
 
 
+def test_an_array_by_pointer_whose_last_stride_is_not_1_gets_an_entry_that_multiplies_by_it(draft: KernelDraft) -> None:
+    guards = {entry.entry.name: entry.variant.guard for entry in draft.entries if entry.kernel == "_leaky_kernel"}
+    assert guards == {
+        "leaky_kernel": "x.stride(-1) == 1",
+        "leaky_kernel_strided": "x.stride(-1) != 1 and (not (SQUARE))",
+    }
+    assert "gather(x, x_length, " in _entry(draft, "leaky_kernel")
+    assert "gather_at_lanes_strided(x, x_length, x_stride, " in _entry(draft, "leaky_kernel_strided")
+
+
 def test_a_branch_that_was_never_read_is_left_out_and_guarded_against(draft: KernelDraft) -> None:
     (entry,) = [entry for entry in draft.entries if entry.kernel == "_same_size_kernel"]
     assert entry.variant.guard == "(TILE == OTHER)"
@@ -112,6 +122,7 @@ def test_cutile_rust_compiles_every_entry(draft: KernelDraft, tmp_path: Path) ->
     kernel.write_text(draft.text, encoding="utf-8")
     generics = {
         "leaky_kernel": ("f16", "128", "true"),
+        "leaky_kernel_strided": ("f16", "128"),
         "rows_kernel": ("f16", "7", "32"),
         "halves_kernel": ("f16", "32"),
         "product_kernel": ("f32", "tf32", "32"),

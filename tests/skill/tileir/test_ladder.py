@@ -33,8 +33,17 @@ def test_graphs_first_makes_no_cubin_of_what_graphs_show_equal(gemm):
     assert verdict.proof.rung == "same graph"
 
 
-def test_graphs_first_decides_as_the_whole_ladder_what_graphs_cannot_show_equal(gemm):
+def test_graphs_first_asks_for_equal_results_at_any_speed(gemm):
     pair = gemm("a_times_b"), gemm("a_times_b", align=4)
+    assert isinstance(compare(*pair, "sm_90"), Different)
+    verdict = compare(*pair, "sm_1", Budget(graphs_first=True))
+    assert isinstance(verdict, Equal)
+    assert "speed, which was not measured" in verdict.proof.text
+    assert {each.severity for each in verdict.differences} == {"note"}
+
+
+def test_graphs_first_decides_as_the_whole_ladder_what_graphs_cannot_show_equal(gemm):
+    pair = gemm("a_times_b"), gemm("b_times_a")
     assert compare(*pair, "sm_90", Budget(graphs_first=True)) == compare(*pair, "sm_90")
 
 

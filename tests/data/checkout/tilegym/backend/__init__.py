@@ -1,29 +1,8 @@
-"""Which implementation a call goes to."""
+"""The door to the backends."""
 
-from __future__ import annotations
+from tilegym.backend.dispatcher import dispatch, register_impl, set_backend
 
-from collections.abc import Callable
-from typing import Any
-
-_chosen = "cutile"
-_implementations: dict[tuple[str, str], Callable[..., Any]] = {}
-
-
-def register_impl(name: str, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _implementations[name, backend] = function
-        return function
-
-    return register
-
-
-def dispatch(name: str) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _implementations[name, _chosen](*args, **kwargs)
-
-
-def set_backend(backend: str) -> None:
-    global _chosen
-    _chosen = backend
+__all__ = ["dispatch", "is_backend_available", "register_impl", "set_backend"]
 
 
 def is_backend_available(backend: str) -> bool:

@@ -1,24 +1,8 @@
-"""Which implementation a call goes to."""
+"""The door to the backends."""
 
-_chosen = "cutile"
-_implementations = {}
+from tilegym.backend.dispatcher import dispatch, register_impl, set_backend
 
-
-def register_impl(name, backend):
-    def register(function):
-        _implementations[name, backend] = function
-        return function
-
-    return register
-
-
-def dispatch(name):
-    return lambda *args, **kwargs: _implementations[name, _chosen](*args, **kwargs)
-
-
-def set_backend(backend):
-    global _chosen
-    _chosen = backend
+__all__ = ["dispatch", "is_backend_available", "register_impl", "set_backend"]
 
 
 def is_backend_available(backend):

@@ -1,0 +1,46 @@
+"""An operator's calls made once more with awkward arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from tileport_skill.capture.records import Array, Capture, TensorArgument
+
+
+@pytest.fixture(scope="module")
+def again(run) -> Capture:
+    return run("scale", "rows", again=True)
+
+
+def _of(captured: Capture, what: str):
+    return [launch for launch in captured.launches if launch.test.endswith(f"again 0: {what}")]
+
+
+def test_every_other_element_is_launched_with_a_stride_and_compiled_for_any(again: Capture) -> None:
+    launches = [one for one in _of(again, "every other element") if "test_slice" in one.test]
+    assert {one.arguments[0].strides for one in launches if isinstance(one.arguments[0], TensorArgument)} == {(2,)}
+    known = {one.id: one for one in again.specialisations}
+    array = known[launches[0].specialisation].parameters[0]
+    assert isinstance(array, Array)
+    assert array.stride_constant == (None,)
+    assert launches[0].port_ir is not None
+
+
+def test_calls_made_again_are_not_tuned(again: Capture) -> None:
+    assert any(one.purpose == "tune" for one in again.launches)
+    assert {one.configuration for one in again.launches if " again " in one.test} == {"namespace(occupancy=1)", None}
+
+
+def test_gradients_are_asked_for_where_the_test_asked_for_them(again: Capture) -> None:
+    assert [one.backward for one in _of(again, "misaligned") if "backward" in one.test] == [False, False, True, True]
+
+
+def test_what_the_operator_refuses_leaves_no_launch_and_no_kernel(again: Capture) -> None:
+    refused = [test for test in again.tests if " again " in test.id and test.status == "skipped"]
+    assert refused, "transposed rows cannot be flattened"
+    assert not {test.id for test in refused} & {launch.test for launch in again.launches}
+    assert {launch.specialisation for launch in again.launches} == {one.id for one in again.specialisations}
+
+
+def test_without_being_asked_for_no_call_is_made_again(captured: Capture) -> None:
+    assert not [test for test in captured.tests if " again " in test.id]
