@@ -22,6 +22,7 @@ from tileport_skill.draft.check import Line, check_dispatch, checked_status, dra
 from tileport_skill.draft.dispatch import Agreement
 from tileport_skill.draft.measure import Measured
 from tileport_skill.draft.operator import KernelDraft, Only, draft_kernel
+from tileport_skill.draft.own import own_kernels
 from tileport_skill.draft.port import PortDraft, check_vacant, draft_port, kernel_alone
 from tileport_skill.draft.report import report_of, write_report
 from tileport_skill.emit.cli import built_emitter
@@ -90,8 +91,11 @@ def draft_command(
         check_vacant(checkout, found)
     with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
         captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked, again=True)
+    captures = tuple(own_kernels(captured, checkout, found) for captured in captures)
     if not any(captured.specialisations for captured in captures):
-        raise RequestError(f"No test of {found.name} launches a kernel, so there is nothing to translate from.")
+        raise RequestError(
+            f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
+        )
     draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)
     port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
     _write(out, port)

@@ -22,6 +22,7 @@ from tileport_skill.capture.session import capture
 from tileport_skill.draft.check import Line, check_dispatch, draft_proved, lines_of
 from tileport_skill.draft.dispatch import Agreement
 from tileport_skill.draft.operator import KernelDraft
+from tileport_skill.draft.own import own_kernels
 from tileport_skill.draft.port import launcher_and_wrapper
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.emit.cli import built_emitter
@@ -90,10 +91,11 @@ def draft_row(
     """Drafts, checks, and writes the draft's own files under `out`."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tileport-row-") as folder:
-        captures = capture(checkout, [operator], archs, Path(folder), again=True)
+        found = capture(checkout, [operator], archs, Path(folder), again=True)
+    captures = tuple(own_kernels(captured, checkout, operator) for captured in found)
     known = {one.id: one for captured in captures for one in captured.specialisations}
     if not known:
-        raise RequestError(f"no test of {operator.name} launches a kernel")
+        raise RequestError(f"no test of {operator.name} launches a kernel of its own")
     draft, rows = draft_proved(checkout, operator, captures, Emitter(built_emitter()), declare=declare)
     texts, host = _texts(checkout, operator, draft)
     out.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     ) -> Capture:
         found = [find_operator(operators, name) for name in names]
         folder = tmp_path_factory.mktemp("capture")
-        (only,) = capture(checkout, found, [arch], folder, limits=Limits(seconds=seconds, test_seconds=each), again=again)
+        (only,) = capture(
+            checkout, found, [arch], folder, limits=Limits(seconds=seconds, test_seconds=each), again=again
+        )
         return only
 
     return captured

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileport_skill.tileir.assemble import disassemble
-from tileport_skill.tileir.ladder import Equal, Source, Unknown, compare, compare_sources
+from tileport_skill.tileir.ladder import Different, Equal, Source, Unknown, compare, compare_sources
 from tileport_skill.tileir.search import Budget
 
 

@@ -1,8 +1,8 @@
 """The operator's calls once more with awkward arguments: what a caller may pass and the tests do not.
 
-Strided, misaligned, of size 1, ragged: the variations of the correctness gate, so that what is launched there has been
-compared here. Each is a test of its own, named after the one whose call it varies; the operator decides whether it
-makes sense, and one that it refuses leaves nothing.
+Strided, misaligned, of size 1, ragged, the variations of the correctness gate, so that what is launched there has been
+compared here; and in other element types. Each is a test of its own, named after the one whose call it varies; the
+operator decides whether it makes sense, and one that it refuses leaves nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 
-from tileport_skill.correctness.calls import kind_of, tensors_in
+from tileport_skill.correctness.calls import kind_of, map_tensors, tensors_in
 from tileport_skill.correctness.variations import VARIATIONS
 
 LAYOUTS = ("padded rows", "every other element", "transposed", "misaligned", "size 1", "ragged", "ragged rows")
 """Those that change what the host passes on: values make no launch another one."""
+TYPES = (torch.float16, torch.bfloat16, torch.float32)
 MOST = 8
 """Calls that are varied, of one kind each."""
 UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
@@ -48,10 +49,8 @@ class Again:
         """(name, what makes the call) for each variation of what `test` called; to be made in this order."""
         calls, self._calls = self._calls, []
         for number, (function, args, kwargs) in enumerate(calls):
-            for what in LAYOUTS:
-                arguments = VARIATIONS[what]((args, kwargs), torch.Generator())
-                if arguments is not None:
-                    yield f"{test} again {number}: {what}", functools.partial(self._make, function, *arguments)
+            for what, arguments in _variations((args, kwargs)):
+                yield f"{test} again {number}: {what}", functools.partial(self._make, function, *arguments)
 
     def _noted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
@@ -84,3 +83,18 @@ class Again:
             del os.environ[UNTUNED]
             if before is not None:
                 os.environ[UNTUNED] = before
+
+
+def _variations(arguments: Any) -> Iterator[tuple[str, Any]]:
+    for what in LAYOUTS:
+        changed = VARIATIONS[what](arguments, torch.Generator())
+        if changed is not None:
+            yield what, changed
+    own = {tensor.dtype for tensor in tensors_in(arguments)} & set(TYPES)
+    for dtype in TYPES if len(own) == 1 else ():
+        if dtype not in own:
+            yield f"in {str(dtype).removeprefix('torch.')}", map_tensors(arguments, functools.partial(_typed, dtype))
+
+
+def _typed(dtype: torch.dtype, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to(dtype).requires_grad_(tensor.requires_grad) if tensor.dtype in TYPES else tensor
