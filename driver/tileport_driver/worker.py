@@ -21,6 +21,7 @@ import structlog
 
 from tileport_driver import jobs
 from tileport_driver.container import Stopped
+from tileport_driver.database import process_state
 from tileport_driver.jobs import Lease, QueueName
 from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Refused
@@ -29,6 +30,7 @@ from tileport_skill.errors import MachineryError, RequestError
 
 log = structlog.get_logger()
 _IDLE_SECONDS = 1.0
+_GONE = ("", "Z")
 Serve = Callable[[Lease, Callable[[], bool]], Ended]
 
 
@@ -43,14 +45,18 @@ def work(
     name = worker_name()
     serve = serve or (serve_agents if queue == "agents" else _serve_gpu())
     ended = 0
+    _unfinished(queue)  # a database that never answered is told at once
     while not stop():
-        lease = jobs.take(queue, name, lease_seconds)
-        if lease is not None:
-            ended += _do(lease, serve, stop, lease_seconds)
-        elif drain and not _unfinished(queue):
-            return ended
-        else:
-            _sleep(_IDLE_SECONDS, stop)
+        try:
+            lease = jobs.take(queue, name, lease_seconds)
+            if lease is not None:
+                ended += _do(lease, serve, stop, lease_seconds)
+                continue
+            if drain and not _unfinished(queue):
+                return ended
+        except MachineryError as error:  # the database is away: what was begun is gone on with once it is back
+            log.warning("waiting", why=str(error))
+        _sleep(_IDLE_SECONDS, stop)
     return ended
 
 
@@ -110,12 +116,12 @@ def end_hung(worker: str) -> bool:
     if host != socket.gethostname() or not number.isdecimal():
         return False
     pid = int(number)
-    if pid == os.getpid() or not began or began != _began(pid) or not _alive(pid):
+    if pid == os.getpid() or not began or began != _began(pid) or process_state(pid) in _GONE:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
-    while _began(pid) == began and _alive(pid) and time.monotonic() < deadline:
+    while _began(pid) == began and process_state(pid) not in _GONE and time.monotonic() < deadline:
         time.sleep(0.05)
     return True
 
@@ -167,13 +173,6 @@ def _began(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
