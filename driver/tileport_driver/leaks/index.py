@@ -1,0 +1,142 @@
+"""What the texts of a large tree have, by file, so that no port after the first makes us read the tree again.
+
+A place that never changes (toolchain, image layers) is read whole once, every text unfolded. Kept are the hashes of
+its words and of its winnowed shingles, each with the file it is in, sorted. A port is then looked up, and only the
+files that have enough of it are read. What decides about a file is the same trace as elsewhere; a hash that two texts
+share by chance only makes us read one file more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tileport_driver.host.paths import cache_dir
+from tileport_driver.leaks import fingerprints, unfold
+from tileport_driver.leaks.fingerprints import ENOUGH_NAMES, ENOUGH_SHINGLES, SHORTEST_NAME, Fingerprints
+from tileport_driver.leaks.unfold import texts
+
+Pairs = NDArray[np.uint64]
+"""Sorted: a hash of 40 bits, then the number of a file in 24."""
+
+CHUNK = 32 * 2**20
+OVERLAP = 64 * 2**10
+_FILE_BITS = 24
+_KINDS = ("words", "shingles", "digests")
+_BATCH = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Of one place; `folder` holds an array for each kind and the files' names."""
+
+    folder: Path
+
+    def files(self, prints: Fingerprints) -> list[str]:
+        """Those that may have a trace of the port: all that do, and hardly another."""
+        if prints.none:
+            return []
+        telling, names = _words(prints.telling), _words(prints.names)
+        wholes = _digests(prints.digests)
+        words, shingles, digests = (np.load(self.folder / f"{kind}.npy", mmap_mode="r") for kind in _KINDS)
+        found = _at_least(words, telling, 1) | _at_least(words, names, ENOUGH_NAMES) | _at_least(digests, wholes, 1)
+        found |= _at_least(shingles, prints.shingles >> np.uint64(_FILE_BITS), ENOUGH_SHINGLES)
+        paths = list(self.sizes()) if found else []
+        return sorted(paths[number] for number in found)
+
+    def sizes(self) -> dict[str, int]:
+        """Every file that was read, in the order of their numbers, with its bytes."""
+        sizes: dict[str, int] = json.loads((self.folder / "files.json").read_bytes())
+        return sizes
+
+
+def index_of(identity: str) -> Index | None:
+    """The index of what is named so, if it has been read."""
+    folder = _folder(identity)
+    return Index(folder=folder) if folder.is_dir() else None
+
+
+def make_index(identity: str, root: Path, sizes: Mapping[str, int]) -> Index:
+    """Reads every file, unless another process just has: one reader at a time on a machine."""
+    folder = _folder(identity)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            part = folder.parent / "part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            for kind, pairs in zip(_KINDS, _read(root, list(sizes)), strict=True):
+                np.save(part / f"{kind}.npy", pairs)
+            (part / "files.json").write_text(json.dumps(sizes), encoding="utf-8")
+            part.rename(folder)
+    return Index(folder=folder)
+
+
+def file_texts(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Each text in a file, with how it was come by. Large ones are read in pieces that overlap."""
+    with path.open("rb") as file:
+        chunk = file.read(CHUNK)
+        while chunk:
+            yield from texts(chunk)
+            rest = file.read(CHUNK)
+            chunk = chunk[-OVERLAP:] + rest if rest else b""
+
+
+def _read(root: Path, paths: list[str]) -> tuple[Pairs, Pairs, Pairs]:
+    kinds: tuple[list[Pairs], list[Pairs], list[Pairs]] = ([], [], [])
+    for number, path in enumerate(paths):
+        for _, text in file_texts(root / path):
+            for found, hashes in zip(kinds, _hashes(text), strict=True):
+                found.append((hashes << np.uint64(_FILE_BITS)) | np.uint64(number))
+        for found in kinds:
+            if sum(map(len, found[1:])) > _BATCH:
+                found[:] = [np.unique(np.concatenate(found))]
+    words, shingles, digests = (np.unique(np.concatenate([np.empty(0, np.uint64), *found])) for found in kinds)
+    return words, shingles, digests
+
+
+def _hashes(text: bytes) -> tuple[Pairs, Pairs, Pairs]:
+    words = fingerprints.words_of(text)
+    shingles = np.unique(fingerprints.shingles(words) >> np.uint64(_FILE_BITS))
+    return _words(words), shingles, _digests([fingerprints.digest(text)])
+
+
+def _words(words: Iterable[bytes]) -> Pairs:
+    long = {word for word in words if len(word) >= SHORTEST_NAME}
+    return np.fromiter(map(zlib.crc32, long), np.uint64, len(long))
+
+
+def _digests(digests: Iterable[str]) -> Pairs:
+    return np.array([int(digest[:10], 16) for digest in digests], np.uint64)
+
+
+def _at_least(pairs: Pairs, wanted: Pairs, count: int) -> set[int]:
+    """The files that have `count` of the wanted hashes or more."""
+    wanted = np.unique(wanted) << np.uint64(_FILE_BITS)
+    first = np.searchsorted(pairs, wanted)
+    last = np.searchsorted(pairs, wanted + np.uint64(1 << _FILE_BITS))
+    ranges = [pairs[a:b] & np.uint64((1 << _FILE_BITS) - 1) for a, b in zip(first, last, strict=True) if b > a]
+    if not ranges:
+        return set()
+    numbers, counts = np.unique(np.concatenate(ranges), return_counts=True)
+    return set(cast(list[int], numbers[counts >= count].tolist()))
+
+
+def _folder(identity: str) -> Path:
+    """Named by the place and by how texts are read, so that a changed reader reads anew."""
+    digest = hashlib.sha256(os.fsencode(identity))
+    for module in (fingerprints, unfold):
+        digest.update(Path(cast(str, module.__file__)).read_bytes())
+    return cache_dir() / "leak-indexes" / digest.hexdigest()[:24]
