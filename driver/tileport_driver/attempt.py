@@ -31,6 +31,7 @@ from tileport_driver.agent_run import (
 )
 from tileport_driver.deliver import deliver
 from tileport_driver.draft_words import drafted_how
+from tileport_driver.failures import Transient
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
@@ -159,7 +160,7 @@ def _draft(attempt: AttemptFolder, host: Host) -> None:
     try:
         drafted = draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS)
     except MachineryError as error:
-        if attempt.request().engine == "none":
+        if attempt.request().engine == "none" or isinstance(error, Transient):
             raise
         _prepare_again(attempt, host)
         drafted = DraftRun(seconds=0.0, report=None, refused=(str(error),))

@@ -34,7 +34,7 @@ CHUNK = 32 * 2**20
 OVERLAP = 64 * 2**10
 _FILE_BITS = 24
 _KINDS = ("words", "shingles", "digests")
-_BATCH = 4_000_000
+_BATCH = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +95,32 @@ def file_texts(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _read(root: Path, paths: list[str]) -> tuple[Pairs, Pairs, Pairs]:
-    kinds: tuple[list[Pairs], list[Pairs], list[Pairs]] = ([], [], [])
+    words, shingles, digests = kinds = (_Gathered(), _Gathered(), _Gathered())
     for number, path in enumerate(paths):
         for _, text in file_texts(root / path):
             for found, hashes in zip(kinds, _hashes(text), strict=True):
-                found.append((hashes << np.uint64(_FILE_BITS)) | np.uint64(number))
-        for found in kinds:
-            if sum(map(len, found[1:])) > _BATCH:
-                found[:] = [np.unique(np.concatenate(found))]
-    words, shingles, digests = (np.unique(np.concatenate([np.empty(0, np.uint64), *found])) for found in kinds)
-    return words, shingles, digests
+                found.add((hashes << np.uint64(_FILE_BITS)) | np.uint64(number))
+    return words.all(), shingles.all(), digests.all()
+
+
+class _Gathered:
+    """Pairs as they come, put together now and then."""
+
+    def __init__(self) -> None:
+        self._parts: list[Pairs] = []
+        self._sorted = np.empty(0, np.uint64)
+        self._waiting = 0
+
+    def add(self, pairs: Pairs) -> None:
+        self._parts.append(pairs)
+        self._waiting += len(pairs)
+        if self._waiting > _BATCH:
+            self.all()
+
+    def all(self) -> Pairs:
+        self._sorted = np.unique(np.concatenate([self._sorted, *self._parts]))
+        self._parts, self._waiting = [], 0
+        return self._sorted
 
 
 def _hashes(text: bytes) -> tuple[Pairs, Pairs, Pairs]:

@@ -1,0 +1,183 @@
+"""Whoever is killed and whenever, an attempt ends as it would have: once, on one branch, and nothing is left of it.
+
+Real drivers, workers, databases, containers and daemons; `small_attempts.py` says what the containers run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.driver import small_attempts as small
+from tests.driver.postgres import postgres
+from tests.driver.test_killed import own_engine
+from tests.driver.test_workers import traced, wait_for
+from tileport_driver import attempt as attempts
+from tileport_driver import jobs, ledger
+from tileport_driver.container import STATE_LABEL
+from tileport_driver.host.engine import docker_engine
+from tileport_driver.requests import Order, make_request
+from tileport_driver.store import all_attempts
+
+__all__ = ["own_engine"]
+pytestmark = pytest.mark.docker
+BOUNDARIES = [f"{side} {stage}" for stage in attempts.STAGES for side in ("begin", "end")]
+
+
+class Bench:
+    """A target, what the programs inside leave, and processes that work on it."""
+
+    def __init__(self, folder: Path, count: int, runtime: Path | None = None) -> None:
+        self.count = count
+        self.target = small.repository(folder / "target", count)
+        self.payload = small.payload(folder / "payload", count)
+        self.environment = dict(os.environ) | ({small.RUNTIME: str(runtime)} if runtime else {})
+
+    def start(self, role: str, die: str = "") -> subprocess.Popen[str]:
+        what = "worker" if role == "worker" else f"{self.target}:op00"
+        command = [sys.executable, "-m", "tests.driver.small_attempts", what, str(self.payload), die]
+        return subprocess.Popen(command, cwd=Path(__file__).parents[2], env=self.environment, text=True)
+
+    def submit(self) -> None:
+        for name in small.names(self.count):
+            jobs.submit(make_request(Order(operator=name, repository=self.target, engine="none")))
+
+    def check(self, again: str = "", drafts: int = 1) -> None:
+        """Each operator ended once. `again`: the end of a stage that was killed before it was written down."""
+        made = all_attempts()
+        assert sorted(one.request().operator for one in made) == small.names(self.count)
+        assert [one.outcome().kind for one in made] == ["unproved"] * self.count  # type: ignore[union-attr]
+        assert sorted(small.branches(self.target)) == [f"port/{name}" for name in small.names(self.count)]
+        for one in made:
+            assert (one.path / "draft" / "began").read_text().count("began") <= drafts
+            assert not one.work.exists()
+            assert not one.sockets.exists()
+        ends = Counter((attempt, what) for _, attempt, what in traced() if what.startswith("end"))
+        assert len(ends) == self.count * len(attempts.STAGES)
+        assert {what for (_, what), times in ends.items() if times > 1} <= {again}
+        with docker_engine() as client:
+            label = {"label": f"{STATE_LABEL}={Path(os.environ['TILEPORT_STATE']).resolve()}"}
+            assert client.containers.list(all=True, filters=label) == []
+            assert client.volumes.list(filters=label) == []
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("TILEPORT_DATABASE_URL", raising=False)
+    (tmp_path / "state").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def on_postgres(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with postgres() as url:
+        monkeypatch.setenv("TILEPORT_DATABASE_URL", url)
+        yield
+
+
+def killed_at(bench: Bench, role: str, boundary: str) -> None:
+    """Somebody dies there; who was killed is started again, the driver of a killed daemon goes on by itself."""
+    if role == "worker":
+        bench.submit()
+    first = bench.start(role if role != "daemon" else "driver", f"{role} {boundary}")
+    code = first.wait(180)
+    assert code == (0 if role == "daemon" else -signal.SIGKILL)
+    if role != "daemon":
+        assert bench.start(role).wait(180) == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "boundary"),
+    [
+        pytest.param(role, at, marks=() if (role, at) in (("driver", "end run"), ("worker", "begin check")) else soak)
+        for soak in [pytest.mark.soak]
+        for role in ("driver", "worker")
+        for at in BOUNDARIES
+    ],
+)
+def test_killed_at_a_boundary_it_ends_as_it_would_have(state: Path, role: str, boundary: str) -> None:
+    with docker_engine():
+        bench = Bench(state, 1)
+        killed_at(bench, role, boundary)
+        bench.check(again=boundary)
+
+
+@pytest.mark.parametrize(
+    "boundary", [pytest.param(at, marks=() if at == "begin run" else pytest.mark.soak) for at in BOUNDARIES]
+)
+def test_a_daemon_killed_at_a_boundary_costs_nothing(state: Path, own_engine: Path, boundary: str) -> None:
+    bench = Bench(state, 1, own_engine)
+    with docker_engine():  # so that it stays between two processes
+        killed_at(bench, "daemon", boundary)
+    bench.check(drafts=2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("role", ["driver", "worker"])
+@pytest.mark.parametrize("seed", range(10))
+def test_killed_at_a_random_moment_it_ends_as_it_would_have(state: Path, role: str, seed: int) -> None:
+    with docker_engine():
+        bench = Bench(state, 1)
+        if role == "worker":
+            bench.submit()
+        first = bench.start(role)
+        wait_for(traced)
+        time.sleep(random.Random(seed).uniform(0, 6))
+        first.kill()
+        first.wait()
+        assert bench.start(role).wait(180) == 0
+        bench.check(again=traced_twice())
+
+
+def traced_twice() -> str:
+    """The stage whose end the killed one may just have reached without writing it down."""
+    first = traced()[0][0]
+    return [what for pid, _, what in traced() if pid == first][-1]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+def test_a_daemon_killed_at_a_random_moment_costs_nothing(state: Path, own_engine: Path, seed: int) -> None:
+    bench = Bench(state, 1, own_engine)
+    with docker_engine():
+        driver = bench.start("driver")
+        wait_for(traced)
+        time.sleep(random.Random(seed).uniform(0, 6))
+        os.kill(int((own_engine / "docker.pid").read_text()), signal.SIGKILL)
+        assert driver.wait(180) == 0
+    bench.check(drafts=2)
+
+
+def kill_now_and_then(bench: Bench, workers: int, every: float, most: int) -> None:
+    """Workers on the queue, one of them killed every few seconds and another started, until all has ended."""
+    running = [bench.start("worker") for _ in range(workers)]
+    killed, deadline = 0, time.monotonic() + 3000
+    while any(job.state != "ended" for job in jobs.all_jobs()):
+        assert time.monotonic() < deadline
+        time.sleep(every)
+        if killed < most:
+            place = killed % workers
+            running[place].kill()
+            running[place].wait()
+            running[place] = bench.start("worker")
+            killed += 1
+    assert [process.wait(120) for process in running] == [0] * workers
+
+
+def check_all_ended(bench: Bench) -> None:
+    results = [(job.request.operator, job.result) for job in jobs.all_jobs() if job.queue == "agents"]
+    assert results == [(name, "unproved") for name in small.names(bench.count)]
+    made = {one.id for one in all_attempts()}
+    waiting = [job.attempt for job in jobs.all_jobs() if job.queue == "gpu"]
+    assert sorted(map(str, waiting)) == sorted(made), "each waits for a GPU once"
+    assert all(ledger.account(one.request()).spent == 0 for one in all_attempts())
