@@ -22,6 +22,7 @@ import structlog
 from tileport_driver import jobs
 from tileport_driver.container import Stopped
 from tileport_driver.database import process_state
+from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease, QueueName
 from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Refused
@@ -29,7 +30,7 @@ from tileport_driver.service import Ended, begin, go_on
 from tileport_skill.errors import MachineryError, RequestError
 
 log = structlog.get_logger()
-_IDLE_SECONDS = 1.0
+_IDLE_SECONDS, _AGAIN_SECONDS = 1.0, 5.0
 _GONE = ("", "Z")
 Serve = Callable[[Lease, Callable[[], bool]], Ended]
 
@@ -73,12 +74,18 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
             back = not lost.is_set() and jobs.put_back(lease)
             say.info("put back" if back else "lost to another worker")
             return False
+        except Transient as trouble:  # what waits for a GPU waits for as long as it must
+            jobs.put_back(lease)
+            say.warning("put back", why=str(trouble))
+            _sleep(_AGAIN_SECONDS, stop)
+            return False
         if _worked_on_elsewhere(ended):
             jobs.put_back(lease)
             _sleep(_IDLE_SECONDS, stop)
             return False
         written = jobs.finish(lease, ended.outcome.kind, _why(ended))
-    if written and ended.outcome.kind == "unproved" and ended.attempt is not None:
+    # One that a GPU could not decide either is not measured again by itself: a person looks at why.
+    if written and job.queue == "agents" and ended.outcome.kind == "unproved" and ended.attempt is not None:
         jobs.submit(job.request, "gpu", ended.attempt.id)
     say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
     return written

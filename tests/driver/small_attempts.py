@@ -3,8 +3,8 @@
 One copies a port that lies ready into the tree, as the drafting program writes one; the other leaves findings, as the
 judge does. So an attempt takes seconds, and who begins, kills, adopts and ends it can be tested by the dozen.
 
-Run as a process: `small_attempts ROLE PAYLOAD DIE`. ROLE is `worker`, or a repository and an operator as `REPO:OP`. DIE
-is empty, or `WHOM begin|end STAGE`: at that boundary, once, the process kills itself or, for `daemon`, the daemon.
+Run as a process: `small_attempts ROLE PAYLOAD DIE`. ROLE is `worker`, `gpu`, or `REPO:OP`, repository and operator. DIE
+is empty, or `WHOM begin|end STAGE`: there, once, the process kills itself or, for `daemon`, the daemon.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import docker
 from pydantic import TypeAdapter
 
 from tests.driver.conftest import FILES, commit_all, write_files
+from tests.driver.gpu import small_gpu
 from tileport_driver import attempt as attempts
-from tileport_driver import durable, service, worker
+from tileport_driver import durable, judge_patch, service, worker
 from tileport_driver.git import run_git
 from tileport_driver.host import engine
 from tileport_driver.host.engine import docker_engine
@@ -88,7 +89,7 @@ def payload(root: Path, count: int) -> Path:
         write_files(root / name / "port", port)
         report = DraftReport(operator=name, files=tuple(port), kernels=(), refused=(), host=None, seconds=0.6)
         write_report(report, root / name / "draft.json")
-        build = Build(ok=True, seconds=0.6, command="cargo build", excerpt="", library_sha256="a" * 64)
+        build = Build(ok=True, seconds=0.6, command="cargo build", excerpt="", library_sha256=small_gpu.BUILT)
         findings = Findings(build=build, tile_ir=TileIr(rows=(_equal(name),), seconds=0.0), versions={})
         (root / name / "findings.json").write_bytes(TypeAdapter(Findings).dump_json(findings))
     return root
@@ -189,6 +190,11 @@ def main() -> None:
     durable.timed = traced
     if folder := os.environ.get(RUNTIME):
         engine.runtime_dir = lambda: Path(folder)
+    if sys.argv[1] == "gpu":
+        judge_patch.open_host = open_host  # type: ignore[assignment]
+        small_gpu.stand_in()
+        print(worker.work("gpu", lambda: False, drain=True, lease_seconds=LEASE))
+        return
     if sys.argv[1] == "worker":
         worker.go_on = partial(service.go_on, delays=DELAYS)
         print(worker.work("agents", lambda: False, drain=True, lease_seconds=LEASE))

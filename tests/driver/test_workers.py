@@ -20,6 +20,7 @@ from tests.driver.postgres import postgres
 from tests.driver.test_cli import tileport
 from tileport_driver import jobs, ledger, worker
 from tileport_driver.database import process_state
+from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease
 from tileport_driver.records import Delivery, PortRequest, Unproved
 from tileport_driver.service import Ended
@@ -177,6 +178,31 @@ def test_what_could_not_be_proved_here_waits_on_the_gpu_queue_and_costs_no_attem
     assert (waiting.queue, waiting.attempt, waiting.state) == ("gpu", attempt.id, "waiting")
     assert jobs.take("agents", "w") is None
     assert ledger.account(REQUEST).spent == 0
+
+
+@pytest.mark.usefixtures("database")
+def test_what_a_gpu_could_not_decide_is_not_judged_for_ever() -> None:
+    jobs.submit(REQUEST, "gpu", "scale-x")
+    attempt = new_attempt(REQUEST, "scale-x")
+    serve = lambda lease, stop: Ended(ledger_outcome(), attempt)  # noqa: E731
+    assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 1
+    assert [job.result for job in jobs.all_jobs()] == ["unproved"]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_judgement_that_could_not_be_made_just_now_waits_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_AGAIN_SECONDS", 0.1)
+    jobs.submit(REQUEST, "gpu", "scale-x")
+    tries: list[int] = []
+
+    def serve(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        tries.append(lease.job.fence)
+        if len(tries) == 1:
+            raise Transient("Docker was restarted")
+        return Ended(ledger_outcome(), None)
+
+    assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 1
+    assert tries == [1, 2]
 
 
 def test_a_machine_without_a_gpu_takes_no_job_of_that_queue(tmp_path: Path) -> None:
