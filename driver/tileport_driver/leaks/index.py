@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ from tileport_driver.host.paths import cache_dir
 from tileport_driver.leaks import fingerprints, unfold
 from tileport_driver.leaks.fingerprints import ENOUGH_NAMES, ENOUGH_SHINGLES, SHORTEST_NAME, Fingerprints
 from tileport_driver.leaks.unfold import texts
+from tileport_skill.errors import MachineryError
 
 Pairs = NDArray[np.uint64]
 """Sorted: a hash of 40 bits, then the number of a file in 24."""
@@ -35,6 +38,7 @@ OVERLAP = 64 * 2**10
 _FILE_BITS = 24
 _KINDS = ("words", "shingles", "digests")
 _BATCH = 8_000_000
+_WORTH_IT, _MOST_READERS = 2**27, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +81,7 @@ def make_index(identity: str, root: Path, sizes: Mapping[str, int]) -> Index:
             part = folder.parent / "part"
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            for kind, pairs in zip(_KINDS, _read(root, list(sizes)), strict=True):
-                np.save(part / f"{kind}.npy", pairs)
+            _save(part, _read_all(root, sizes, part))
             (part / "files.json").write_text(json.dumps(sizes), encoding="utf-8")
             part.rename(folder)
     return Index(folder=folder)
@@ -94,13 +97,40 @@ def file_texts(path: Path) -> Iterator[tuple[str, bytes]]:
             chunk = chunk[-OVERLAP:] + rest if rest else b""
 
 
-def _read(root: Path, paths: list[str]) -> tuple[Pairs, Pairs, Pairs]:
-    words, shingles, digests = kinds = (_Gathered(), _Gathered(), _Gathered())
-    for number, path in enumerate(paths):
+def _read_all(root: Path, sizes: Mapping[str, int], part: Path) -> tuple[Pairs, ...]:
+    """By as many processes as there are processors, where it is worth it; largest files first, dealt out in turn."""
+    numbered = sorted(enumerate(sizes), key=lambda one: -sizes[one[1]])
+    if sum(sizes.values()) < _WORTH_IT:
+        return _read(root, numbered)
+    readers = []
+    for turn in range(count := min(os.cpu_count() or 1, _MOST_READERS)):
+        share = part / f"reader-{turn}"
+        share.mkdir()
+        (share / "files.json").write_text(json.dumps(numbered[turn::count]), encoding="utf-8")
+        readers.append((share, subprocess.Popen([sys.executable, "-m", __name__, str(root), str(share)])))
+    if any([reader.wait() != 0 for _, reader in readers]):
+        raise MachineryError(f"{root} could not be read for the leak scan; see above. Then resume the attempt.")
+    shares = [[np.load(share / f"{kind}.npy") for kind in _KINDS] for share, _ in readers]
+    for share, _ in readers:
+        shutil.rmtree(share)
+    return tuple(np.unique(np.concatenate(same)) for same in zip(*shares, strict=True))
+
+
+def _read(root: Path, numbered: list[tuple[int, str]]) -> tuple[Pairs, ...]:
+    kinds = (_Gathered(), _Gathered(), _Gathered())
+    begun_by = os.getppid()
+    for number, path in numbered:
         for _, text in file_texts(root / path):
             for found, hashes in zip(kinds, _hashes(text), strict=True):
                 found.add((hashes << np.uint64(_FILE_BITS)) | np.uint64(number))
-    return words.all(), shingles.all(), digests.all()
+        if os.getppid() != begun_by:  # killed; nobody waits for what is read
+            raise SystemExit(1)
+    return tuple(found.all() for found in kinds)
+
+
+def _save(folder: Path, kinds: tuple[Pairs, ...]) -> None:
+    for kind, pairs in zip(_KINDS, kinds, strict=True):
+        np.save(folder / f"{kind}.npy", pairs)
 
 
 class _Gathered:
@@ -156,3 +186,8 @@ def _folder(identity: str) -> Path:
     for module in (fingerprints, unfold):
         digest.update(Path(cast(str, module.__file__)).read_bytes())
     return cache_dir() / "leak-indexes" / digest.hexdigest()[:24]
+
+
+if __name__ == "__main__":
+    _share = Path(sys.argv[2])
+    _save(_share, _read(Path(sys.argv[1]), json.loads((_share / "files.json").read_bytes())))

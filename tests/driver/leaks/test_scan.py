@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from tests.driver.ported import kernel_text, ported_target
 from tileport_driver.checkout import prepare_fingerprinted
 from tileport_driver.git import resolve_commit, run_git
+from tileport_driver.leaks import index
 from tileport_driver.leaks import scan as scanning
 from tileport_driver.leaks.fingerprints import Fingerprints, fingerprints
 from tileport_driver.leaks.index import file_texts
@@ -172,6 +174,21 @@ def test_a_place_found_clean_is_searched_again_once_a_file_has_changed(
     again = scan((place,), prepared[1])
     assert not again.places[0].known_clean
     assert again.leaks
+
+
+def test_several_readers_keep_what_one_keeps(
+    prepared: tuple[Path, Fingerprints], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = in_a_library(tree)
+    place = Place(name="toolchain", root=tree, large=True, identity="one reader")
+    assert [leak.path for leak in scan((place,), prepared[1]).leaks] == [path]
+    monkeypatch.setattr(index, "_WORTH_IT", 0)
+    assert [leak.path for leak in scan((replace(place, identity="several"),), prepared[1]).leaks] == [path]
+    for kind in index._KINDS:
+        one, several = (index.index_of(name) for name in ("one reader", "several"))
+        assert one is not None
+        assert several is not None
+        assert (one.folder / f"{kind}.npy").read_bytes() == (several.folder / f"{kind}.npy").read_bytes()
 
 
 def test_a_large_place_is_read_once_for_all_ports(
