@@ -4,7 +4,7 @@ One copies a port that lies ready into the tree, as the drafting program writes 
 judge does. So an attempt takes seconds, and who begins, kills, adopts and ends it can be tested by the dozen.
 
 Run as a process: `small_attempts ROLE PAYLOAD DIE`. ROLE is `worker`, `gpu`, or `REPO:OP`, repository and operator. DIE
-is empty, or `WHOM begin|end STAGE`: there, once, the process kills itself or, for `daemon`, the daemon.
+is empty, or `WHOM begin|during|end STAGE`: there, once, the process kills itself or, for `daemon`, the daemon.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -58,6 +60,7 @@ DELAYS = (0.2,) * 8
 RUNTIME = "TILEPORT_TEST_RUNTIME"
 """The folder of a daemon of the test's own."""
 ROOT = "src/tilegym/ops"
+CONTAINERS = {"run": "draft", "check": "acceptance"}
 
 
 def names(count: int) -> list[str]:
@@ -166,6 +169,7 @@ def open_host(progress: Progress, stop: Any) -> Iterator[attempts.Host]:
 def traced(attempt: AttemptFolder, name: str, host: attempts.Host) -> None:
     """One stage, with a line at its beginning and its end, where the test may want somebody to die."""
     _line(attempt, f"begin {name}")
+    threading.Thread(target=_die_during, args=(attempt, name), daemon=True).start()
     attempts.timed(attempt, name, host)
     _line(attempt, f"end {name}")
 
@@ -173,12 +177,28 @@ def traced(attempt: AttemptFolder, name: str, host: attempts.Host) -> None:
 def _line(attempt: AttemptFolder, what: str) -> None:
     with (state_dir() / "trace").open("a") as file:
         file.write(f"{os.getpid()} {attempt.id} {what}\n")
-    whom, _, where = sys.argv[3].partition(" ")
-    mark = state_dir() / "died"
-    if where == what and not mark.exists():
-        mark.touch()
-        pid = int((engine.runtime_dir() / "docker.pid").read_text()) if whom == "daemon" else os.getpid()
-        os.kill(pid, signal.SIGKILL)
+    if _to_die_at(what):
+        _die()
+
+
+def _die_during(attempt: AttemptFolder, stage: str) -> None:
+    """Once the stage's container runs."""
+    name = f"tileport-{attempt.id}-{CONTAINERS.get(stage)}"
+    if _to_die_at(f"during {stage}"):
+        with docker_engine() as client:
+            while not client.containers.list(filters={"name": name, "status": "running"}):
+                time.sleep(0.05)
+            _die()
+
+
+def _to_die_at(what: str) -> bool:
+    return sys.argv[3].partition(" ")[2] == what and not (state_dir() / "died").exists()
+
+
+def _die() -> None:
+    (state_dir() / "died").touch()
+    daemon = sys.argv[3].startswith("daemon")
+    os.kill(int((engine.runtime_dir() / "docker.pid").read_text()) if daemon else os.getpid(), signal.SIGKILL)
 
 
 def branches(repo: Path) -> list[str]:

@@ -33,6 +33,7 @@ from tileport_driver.terminal import show_jobs
 __all__ = ["own_engine"]
 pytestmark = pytest.mark.docker
 BOUNDARIES = [f"{side} {stage}" for stage in attempts.STAGES for side in ("begin", "end")]
+BOUNDARIES += [f"during {stage}" for stage in small.CONTAINERS]
 
 
 class Bench:
@@ -109,7 +110,9 @@ def killed_at(bench: Bench, role: str, boundary: str) -> None:
 @pytest.mark.parametrize(
     ("role", "boundary"),
     [
-        pytest.param(role, at, marks=() if (role, at) in (("driver", "end run"), ("worker", "begin check")) else soak)
+        pytest.param(
+            role, at, marks=() if (role, at) in (("driver", "during check"), ("worker", "during run")) else soak
+        )
         for soak in [pytest.mark.soak]
         for role in ("driver", "worker")
         for at in BOUNDARIES
@@ -123,7 +126,7 @@ def test_killed_at_a_boundary_it_ends_as_it_would_have(state: Path, role: str, b
 
 
 @pytest.mark.parametrize(
-    "boundary", [pytest.param(at, marks=() if at == "begin run" else pytest.mark.soak) for at in BOUNDARIES]
+    "boundary", [pytest.param(at, marks=() if at == "during run" else pytest.mark.soak) for at in BOUNDARIES]
 )
 def test_a_daemon_killed_at_a_boundary_costs_nothing(state: Path, own_engine: Path, boundary: str) -> None:
     bench = Bench(state, 1, own_engine)
@@ -162,20 +165,22 @@ def test_a_daemon_killed_at_a_random_moment_costs_nothing(state: Path, own_engin
     bench.check(drafts=2)
 
 
-def kill_now_and_then(bench: Bench, workers: int, every: float, most: int) -> None:
-    """Workers on the queue, one of them killed every few seconds and another started, until all has ended."""
+def kill_now_and_then(bench: Bench, workers: int, every: float, most: int) -> int:
+    """Workers on the queue; every few seconds one that has begun is killed and another started, until all has ended."""
     running = [bench.start("worker") for _ in range(workers)]
-    killed, deadline = 0, time.monotonic() + 3000
+    killed, deadline, dice = 0, time.monotonic() + 3000, random.Random(workers)
     while any(job.state != "ended" for job in jobs.all_jobs()):
         assert time.monotonic() < deadline
         time.sleep(every)
-        if killed < most:
-            place = killed % workers
-            running[place].kill()
-            running[place].wait()
-            running[place] = bench.start("worker")
+        begun = [one for one in running if any(pid == str(one.pid) for pid, *_ in traced())]
+        if begun and killed < most:
+            victim = dice.choice(begun)
+            victim.kill()
+            victim.wait()
+            running[running.index(victim)] = bench.start("worker")
             killed += 1
-    assert [process.wait(120) for process in running] == [0] * workers
+    assert [process.wait(300) for process in running] == [0] * workers
+    return killed
 
 
 @pytest.mark.soak
@@ -210,10 +215,12 @@ def test_two_workers_of_the_gpu_queue_judge_what_waits_one_after_the_other_and_s
 def check_many(bench: Bench, workers: int) -> None:
     bench.submit()
     with docker_engine():
-        kill_now_and_then(bench, workers, every=5, most=20)
+        killed = kill_now_and_then(bench, workers, every=4, most=20)
         check_all_ended(bench)
         bench.check()
+    assert killed > 5
     show_jobs(jobs.all_jobs(), Console(width=160))
+    print(f"{killed} workers were killed.")
 
 
 def check_all_ended(bench: Bench) -> None:
