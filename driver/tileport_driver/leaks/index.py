@@ -35,10 +35,21 @@ Pairs = NDArray[np.uint64]
 
 CHUNK = 32 * 2**20
 OVERLAP = 64 * 2**10
+_FORMAT = b"2"
 _FILE_BITS = 24
 _KINDS = ("words", "shingles", "digests")
 _BATCH = 8_000_000
 _WORTH_IT, _MOST_READERS = 2**27, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a file looked like when it was last looked at."""
+
+    size: int
+    modified: int
+    touched: int
+    """Content, owner, mode or number of links changed then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +72,23 @@ class Index:
 
     def sizes(self) -> dict[str, int]:
         """Every file that was read, in the order of their numbers, with its bytes."""
-        sizes: dict[str, int] = json.loads((self.folder / "files.json").read_bytes())
-        return sizes
+        return {path: size for path, (size, _, _) in self._files().items()}
+
+    def stands(self, root: Path, stamps: Mapping[str, Stamp]) -> bool:
+        """Whether files that were touched since hold what they held: a hard link made or removed touches one."""
+        files = self._files()
+        touched = {path: stamp for path, stamp in stamps.items() if files[path][1] != stamp.touched}
+        if any(_file_digest(root / path) != files[path][2] for path in touched):
+            return False
+        if touched:
+            files |= {path: (stamp.size, stamp.touched, files[path][2]) for path, stamp in touched.items()}
+            _write_files(self.folder, files)
+        return True
+
+    def _files(self) -> dict[str, tuple[int, int, str]]:
+        """Size, time of the last touch and SHA-256 of each."""
+        found = json.loads((self.folder / "files.json").read_bytes())
+        return {path: (size, touched, digest) for path, (size, touched, digest) in found.items()}
 
 
 def index_of(identity: str) -> Index | None:
@@ -71,20 +97,33 @@ def index_of(identity: str) -> Index | None:
     return Index(folder=folder) if folder.is_dir() else None
 
 
-def make_index(identity: str, root: Path, sizes: Mapping[str, int]) -> Index:
+def make_index(identity: str, root: Path, stamps: Mapping[str, Stamp], anew: bool = False) -> Index:
     """Reads every file, unless another process just has: one reader at a time on a machine."""
     folder = _folder(identity)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
+        if anew or not folder.is_dir():
             part = folder.parent / "part"
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            _save(part, _read_all(root, sizes, part))
-            (part / "files.json").write_text(json.dumps(sizes), encoding="utf-8")
+            digests = {path: _file_digest(root / path) for path in stamps}  # first: what changes meanwhile is noticed
+            _save(part, _read_all(root, {path: stamp.size for path, stamp in stamps.items()}, part))
+            _write_files(part, {path: (stamp.size, stamp.touched, digests[path]) for path, stamp in stamps.items()})
+            shutil.rmtree(folder, ignore_errors=True)
             part.rename(folder)
     return Index(folder=folder)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_files(folder: Path, files: Mapping[str, tuple[int, int, str]]) -> None:
+    part = folder / f"files-{os.getpid()}.part"
+    part.write_text(json.dumps(files), encoding="utf-8")
+    part.replace(folder / "files.json")
 
 
 def file_texts(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -183,6 +222,7 @@ def _at_least(pairs: Pairs, wanted: Pairs, count: int) -> set[int]:
 def _folder(identity: str) -> Path:
     """Named by the place and by how texts are read, so that a changed reader reads anew."""
     digest = hashlib.sha256(os.fsencode(identity))
+    digest.update(_FORMAT)
     for module in (fingerprints, unfold):
         digest.update(Path(cast(str, module.__file__)).read_bytes())
     return cache_dir() / "leak-indexes" / digest.hexdigest()[:24]

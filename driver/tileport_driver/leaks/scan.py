@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tileport_driver.leaks.fingerprints import Fingerprints, trace
-from tileport_driver.leaks.index import file_texts, index_of, make_index
+from tileport_driver.leaks.index import Stamp, file_texts, index_of, make_index
 from tileport_driver.records import Leak, LeakScan, ScannedPlace
 from tileport_skill.errors import MachineryError
 
@@ -55,15 +55,22 @@ def scan(places: tuple[Place, ...], prints: Fingerprints) -> LeakScan:
 
 def _to_read(place: Place, prints: Fingerprints) -> tuple[Mapping[str, int], Iterable[str], bool]:
     """Every file with its size; those that must be read; whether an earlier reading says that none must."""
-    stamps = [] if place.identity is not None else _stamps(place.root)
-    sizes = {stamp[0]: stamp[1] for stamp in stamps}
     if not place.large:
+        sizes = {path: stamp.size for path, stamp in _stamps(place.root).items()}
         return sizes, sizes, False
-    identity = place.identity or repr((str(place.root), stamps))
+    stamps = _stamps(place.root) if place.identity is None else None
+    identity = place.identity or _identity(place.root, stamps or {})
     there = index_of(identity)
-    index = there or make_index(identity, place.root, sizes or {stamp[0]: stamp[1] for stamp in _stamps(place.root)})
-    files = index.files(prints)
-    return index.sizes(), files, there is not None and not files
+    stale = there is not None and stamps is not None and not there.stands(place.root, stamps)
+    if there is None or stale:
+        index = make_index(identity, place.root, stamps or _stamps(place.root), anew=stale)
+        return index.sizes(), index.files(prints), False
+    files = there.files(prints)
+    return there.sizes(), files, not files
+
+
+def _identity(root: Path, stamps: Mapping[str, Stamp]) -> str:
+    return repr((str(root), [(path, stamp.size, stamp.modified) for path, stamp in stamps.items()]))
 
 
 def refuse(found: LeakScan, operator: str) -> None:
@@ -95,14 +102,14 @@ def _new_texts(path: Path, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
             yield how, text
 
 
-def _stamps(root: Path) -> list[tuple[str, int, int, int]]:
-    """(path, size, modified, changed) of every plain file, sorted; links are not followed."""
-    found = []
+def _stamps(root: Path) -> dict[str, Stamp]:
+    """Every plain file, sorted; links are not followed."""
+    found = {}
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands
             status = os.lstat(path)
             if (status.st_mode & 0o170000) == 0o100000:
-                relative = path[len(str(root)) + 1 :]
-                found.append((relative, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-    return sorted(found)
+                stamp = Stamp(size=status.st_size, modified=status.st_mtime_ns, touched=status.st_ctime_ns)
+                found[path[len(str(root)) + 1 :]] = stamp
+    return dict(sorted(found.items()))

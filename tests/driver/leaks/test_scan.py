@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -206,6 +207,21 @@ def test_a_large_place_is_read_once_for_all_ports(
     assert [leak.path for leak in scan((place,), prepared[1]).leaks] == [path]
     assert read == [tree / path]
     assert scan((place,), another).places[0].known_clean
+
+
+def test_a_file_that_got_another_link_is_not_read_again_and_one_changed_under_its_old_times_is(
+    prepared: tuple[Path, Fingerprints], tree: Path
+) -> None:
+    place = Place(name="toolchain", root=tree, large=True)
+    path = tree / "README.md"
+    scan((place,), prepared[1])
+    (tree.parent / "link").hardlink_to(path)
+    assert scan((place,), prepared[1]).places[0].known_clean
+    was = path.stat()
+    path.write_text(SECRET[: was.st_size].ljust(was.st_size))
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    again = scan((place,), prepared[1])
+    assert not again.places[0].known_clean
 
 
 def test_a_link_leads_nowhere(prepared: tuple[Path, Fingerprints], tree: Path) -> None:
