@@ -5,6 +5,7 @@ The order is the design's: what costs nothing first. Once a gate fails the later
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.failures import Transient
 from tileport_driver.git import GitError
 from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.outcome import accept
@@ -123,11 +125,14 @@ def _apply(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tree: Pa
 
 def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: Path) -> list[Gate]:
     """The gates that run in the acceptance container."""
-    attempt.evidence.mkdir(exist_ok=True)
+    # One that a killed driver left is not adopted: the trees it was given are gone, these were made anew.
+    remove(judge.client, name := f"tileport-{attempt.id}-acceptance")
+    shutil.rmtree(attempt.evidence, ignore_errors=True)
+    attempt.evidence.mkdir()
     for folder in (tree, attempt.evidence):
         give_to_container_user(folder)
     spec = ContainerSpec(
-        name=f"tileport-{attempt.id}-acceptance",
+        name=name,
         image=judge.image,
         attempt=attempt.id,
         command=(
@@ -169,7 +174,8 @@ def _read_findings(evidence: Path, finished: Finished) -> Findings:
             if finished.exit_code is None
             else "broke down"
         )
-        raise MachineryError(f"the acceptance container {why}:\n{finished.last_lines(12)}")
+        kind = Transient if finished.ended_from_outside else MachineryError
+        raise kind(f"the acceptance container {why}:\n{finished.last_lines(12)}")
     try:
         return TypeAdapter(Findings).validate_json(path.read_bytes())
     except ValidationError as error:

@@ -31,6 +31,7 @@ from tileport_driver.agent_run import (
 )
 from tileport_driver.deliver import deliver
 from tileport_driver.draft_words import drafted_how
+from tileport_driver.failures import Transient
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
@@ -44,7 +45,7 @@ from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.outcome import decide
 from tileport_driver.patch import capture, mask_secrets
 from tileport_driver.progress import Progress, Stage
-from tileport_driver.records import AgentRun, Delivery, DraftRun, Refused, Rejected
+from tileport_driver.records import Accepted, AgentRun, Delivery, DraftRun, Refused, Rejected
 from tileport_driver.reporting import write_report
 from tileport_driver.store import AttemptFolder
 from tileport_driver.sweep import sweep
@@ -52,7 +53,7 @@ from tileport_skill.errors import MachineryError
 
 ARCHS = ("sm_90", "sm_100")
 """Architectures every specialisation is compared for: Hopper and Blackwell."""
-_FREE_GIB_NEEDED = 3
+_FREE_GIB_NEEDED, _FREE_GIB_LEFT = 3, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +160,7 @@ def _draft(attempt: AttemptFolder, host: Host) -> None:
     try:
         drafted = draft_run.run_draft(seat, attempt, _agent_tree(attempt), ARCHS)
     except MachineryError as error:
-        if attempt.request().engine == "none":
+        if attempt.request().engine == "none" or isinstance(error, Transient):
             raise
         _prepare_again(attempt, host)
         drafted = DraftRun(seconds=0.0, report=None, refused=(str(error),))
@@ -197,7 +198,10 @@ def check(attempt: AttemptFolder, host: Host) -> None:
     if patch is None or (draft is not None and draft.refused):
         return
     seat = judge_on(host, gpu_gates(host.progress.say))
-    attempt.write("acceptance", judge(seat, attempt, attempt.checkout(), patch))
+    acceptance = judge(seat, attempt, attempt.checkout(), patch)
+    if not isinstance(acceptance, Accepted):  # what ran out of space failed for that, whatever it said
+        _require_disk(attempt.path, _FREE_GIB_LEFT)
+    attempt.write("acceptance", acceptance)
 
 
 def publish(attempt: AttemptFolder, host: Host) -> None:
@@ -271,10 +275,10 @@ def _agent_tree(attempt: AttemptFolder) -> Path:
     return attempt.work / "agent"
 
 
-def _require_disk(folder: Path) -> None:
+def _require_disk(folder: Path, needed: float = _FREE_GIB_NEEDED) -> None:
     free = shutil.disk_usage(folder).free / 2**30
-    if free < _FREE_GIB_NEEDED:
+    if free < needed:
         raise MachineryError(
-            f"{folder} has {free:.1f} GiB free; an attempt needs {_FREE_GIB_NEEDED}. Free some, or set "
+            f"{folder} has {free:.1f} GiB free; an attempt needs {needed}. Free some, or set "
             "TILEPORT_STATE to a folder on a larger disk, then resume the attempt."
         )

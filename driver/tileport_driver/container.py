@@ -30,6 +30,8 @@ MAKER_LABEL = "org.tileport.maker"
 _GIB = 2**30
 _POLL_SECONDS = 0.5
 _UNPRIVILEGED = 10001
+_KILLED = (137, 143, 255)
+"""By a signal; and what an engine says that lost sight of a container."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,11 @@ class Finished:
     out_of_memory: bool = False
     overdrawn: str | None = None
     """What it used too much of, and was killed for."""
+
+    @property
+    def ended_from_outside(self) -> bool:
+        """Killed, but neither by us nor for its memory: a daemon went away under it, a machine restarted."""
+        return self.exit_code in _KILLED and not self.out_of_memory
 
     def last_lines(self, count: int) -> str:
         return "\n".join(self.log.strip().splitlines()[-count:])

@@ -5,21 +5,31 @@ DBOS keeps its own tables in it for how far each attempt has come; ours (`ledger
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
+import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, MetaData, event
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Engine, MetaData, RootTransaction, event, func, make_url, select
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tileport_driver.host.paths import state_dir
 from tileport_skill.errors import MachineryError
 
 URL_VARIABLE = "TILEPORT_DATABASE_URL"
 TABLES = MetaData()
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
+_SERVER_OPTIONS = f"-c idle_in_transaction_session_timeout={BUSY_SECONDS * 1000}"
+"""A worker that hangs or whose machine is gone in the middle of a transaction would keep its job's row for ever."""
+_MAKING_TABLES = 0x7169
+_LOCK_BYTES, _LOCK_LENGTH = 0x40000000, 512
+"""Where SQLite locks its files, see its `os_unix.c`."""
+_FLOCK = "hhqqi4x"
 
 
 def database_url() -> str | None:
@@ -29,19 +39,55 @@ def database_url() -> str | None:
 
 def progress_url() -> str:
     """Where DBOS keeps its tables."""
-    return database_url() or f"sqlite:///{state_dir() / 'progress.sqlite'}"
+    url = database_url()
+    if url is None:
+        return f"sqlite:///{state_dir() / 'progress.sqlite'}"
+    if "options=" in url:
+        return url
+    return make_url(url).update_query_dict({"options": _SERVER_OPTIONS}).render_as_string(hide_password=False)
 
 
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """One transaction, one writer at a time on SQLite. Raises `MachineryError` if the database does not answer."""
+    url = database_url() or f"sqlite:///{_sqlite_file()}"
     try:
-        with _engine(database_url() or f"sqlite:///{state_dir() / 'ledger.sqlite'}").begin() as connection:
+        with _engine(url).connect() as connection, _begin(connection):
             yield connection
     except SQLAlchemyError as error:
         where = f"as {URL_VARIABLE} names it" if database_url() else f"in {state_dir()}"
         words = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise MachineryError(f"the database ({where}) does not serve: {words}. Nothing is lost; try again.") from error
+
+
+def _begin(connection: Connection) -> RootTransaction:
+    """On SQLite a stopped process that is in a transaction of its own is woken, or nobody would be served again."""
+    try:
+        return connection.begin()
+    except OperationalError:
+        if connection.dialect.name != "sqlite" or not wake_holder(_sqlite_file()):
+            raise
+        return connection.begin()
+
+
+def wake_holder(database: Path) -> bool:
+    """Whether a process that holds a lock on the SQLite file was stopped; it goes on then, and lets the lock go."""
+    with database.open("r+b") as file:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _LOCK_BYTES, _LOCK_LENGTH, 0)
+        kind, _, _, _, holder = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    if kind == fcntl.F_UNLCK or process_state(holder) != "T":
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(holder, signal.SIGCONT)
+    return True
+
+
+def process_state(pid: int) -> str:
+    """As the kernel has it: `T` stopped, `Z` a zombie; empty if there is none of that number."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
 
 
 @lru_cache(maxsize=8)
@@ -53,8 +99,15 @@ def _engine(url: str) -> Engine:
         # The driver's own BEGIN takes no lock, so two could read the same and both write.
         event.listen(engine, "connect", lambda raw, _: setattr(raw, "isolation_level", None))
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    TABLES.create_all(engine)
+    with engine.connect() as connection, _begin(connection):
+        if engine.dialect.name == "postgresql":  # where two that make the same table at once get an error
+            connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
+        TABLES.create_all(connection)
     return engine
+
+
+def _sqlite_file() -> Path:
+    return state_dir() / "ledger.sqlite"
 
 
 def _with_driver(url: str) -> str:
@@ -63,4 +116,6 @@ def _with_driver(url: str) -> str:
 
 
 def _connect_args(url: str) -> dict[str, object]:
-    return {"timeout": _BUSY_SECONDS} if url.startswith("sqlite") else {"connect_timeout": _BUSY_SECONDS}
+    if url.startswith("sqlite"):
+        return {"timeout": BUSY_SECONDS}
+    return {"connect_timeout": BUSY_SECONDS, "options": _SERVER_OPTIONS}

@@ -24,6 +24,7 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.failures import Transient
 from tileport_driver.records import DraftRun
 from tileport_driver.store import AttemptFolder
 from tileport_skill.draft.report import DraftReport
@@ -98,7 +99,8 @@ def _record(finished: Finished, path: Path) -> DraftRun:
         return DraftRun(seconds=finished.seconds, report=None, refused=(said,))
     if finished.exit_code not in (_DRAFTED, _PART_REFUSED) or not path.is_file():
         how = "ran out of memory" if finished.out_of_memory else f"ended with {finished.exit_code}"
-        raise MachineryError(f"the drafting program {how}:\n{finished.last_lines(12)}")
+        kind = Transient if finished.ended_from_outside else MachineryError
+        raise kind(f"the drafting program {how}:\n{finished.last_lines(12)}")
     try:
         report = TypeAdapter(DraftReport).validate_json(path.read_bytes())
     except ValidationError as error:

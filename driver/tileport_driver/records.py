@@ -99,7 +99,7 @@ class ScannedPlace:
     files: int
     bytes: int
     known_clean: bool = False
-    """The same files were looked through before, for the same port."""
+    """The same files were read before, and by what was kept of that none has a trace of this port."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -100,7 +101,9 @@ def _go_on_once(attempt: AttemptFolder, progress: Progress, stop: Callable[[], b
     except RequestError as error:
         return Ended(Refused(reason=str(error)), attempt)
     except (MachineryError, OSError) as error:
-        return Ended(MachineryFailed(reason=str(error)), attempt)
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        what_to_do = f" Free some of the disk that {attempt.path} is on, then resume the attempt." if full else ""
+        return Ended(MachineryFailed(reason=f"{error}{what_to_do}"), attempt)
     outcome = attempt.outcome()
     if outcome is None:
         return Ended(MachineryFailed(reason=f"{attempt.id} ended without an outcome; resume it."), attempt)

@@ -30,7 +30,7 @@ class Seen:
     name: str
     attempt: str
     maker: int | None
-    """Process id of who made it, for one that belongs to no attempt."""
+    """Process id of who made it; nobody's where it does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ class Swept:
 def judge_containers(
     seen: tuple[Seen, ...], standing: Callable[[str], Standing], lives: Callable[[int], bool]
 ) -> tuple[str, ...]:
-    """The containers that nobody will come back for."""
+    """The containers that nobody will come back for. One of no attempt here may be of a judgement under way."""
     return tuple(
         one.name
         for one in seen
-        if (one.attempt == "none" and (one.maker is None or not lives(one.maker)))
-        or (one.attempt != "none" and standing(one.attempt) in ("unknown", "ended"))
+        if (stands := standing(one.attempt) if one.attempt != "none" else "unknown") == "ended"
+        or (stands == "unknown" and (one.maker is None or not lives(one.maker)))
     )
 
 

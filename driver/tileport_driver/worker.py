@@ -21,6 +21,8 @@ import structlog
 
 from tileport_driver import jobs
 from tileport_driver.container import Stopped
+from tileport_driver.database import process_state
+from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease, QueueName
 from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Refused
@@ -28,7 +30,8 @@ from tileport_driver.service import Ended, begin, go_on
 from tileport_skill.errors import MachineryError, RequestError
 
 log = structlog.get_logger()
-_IDLE_SECONDS = 1.0
+_IDLE_SECONDS, _AGAIN_SECONDS = 1.0, 5.0
+_GONE = ("", "Z")
 Serve = Callable[[Lease, Callable[[], bool]], Ended]
 
 
@@ -43,14 +46,18 @@ def work(
     name = worker_name()
     serve = serve or (serve_agents if queue == "agents" else _serve_gpu())
     ended = 0
+    _unfinished(queue)  # a database that never answered is told at once
     while not stop():
-        lease = jobs.take(queue, name, lease_seconds)
-        if lease is not None:
-            ended += _do(lease, serve, stop, lease_seconds)
-        elif drain and not _unfinished(queue):
-            return ended
-        else:
-            _sleep(_IDLE_SECONDS, stop)
+        try:
+            lease = jobs.take(queue, name, lease_seconds)
+            if lease is not None:
+                ended += _do(lease, serve, stop, lease_seconds)
+                continue
+            if drain and not _unfinished(queue):
+                return ended
+        except MachineryError as error:  # the database is away: what was begun is gone on with once it is back
+            log.warning("waiting", why=str(error))
+        _sleep(_IDLE_SECONDS, stop)
     return ended
 
 
@@ -67,12 +74,18 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
             back = not lost.is_set() and jobs.put_back(lease)
             say.info("put back" if back else "lost to another worker")
             return False
+        except Transient as trouble:  # what waits for a GPU waits for as long as it must
+            jobs.put_back(lease)
+            say.warning("put back", why=str(trouble))
+            _sleep(_AGAIN_SECONDS, stop)
+            return False
         if _worked_on_elsewhere(ended):
             jobs.put_back(lease)
             _sleep(_IDLE_SECONDS, stop)
             return False
         written = jobs.finish(lease, ended.outcome.kind, _why(ended))
-    if written and ended.outcome.kind == "unproved" and ended.attempt is not None:
+    # One that a GPU could not decide either is not measured again by itself: a person looks at why.
+    if written and job.queue == "agents" and ended.outcome.kind == "unproved" and ended.attempt is not None:
         jobs.submit(job.request, "gpu", ended.attempt.id)
     say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
     return written
@@ -110,12 +123,12 @@ def end_hung(worker: str) -> bool:
     if host != socket.gethostname() or not number.isdecimal():
         return False
     pid = int(number)
-    if pid == os.getpid() or not began or began != _began(pid) or not _alive(pid):
+    if pid == os.getpid() or not began or began != _began(pid) or process_state(pid) in _GONE:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
-    while _began(pid) == began and _alive(pid) and time.monotonic() < deadline:
+    while _began(pid) == began and process_state(pid) not in _GONE and time.monotonic() < deadline:
         time.sleep(0.05)
     return True
 
@@ -167,13 +180,6 @@ def _began(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def _sleep(seconds: float, stop: Callable[[], bool]) -> None:

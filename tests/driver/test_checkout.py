@@ -9,7 +9,7 @@ import pytest
 
 from tests.driver.conftest import commit_all
 from tileport_driver.checkout import clean_tree, prepare
-from tileport_driver.git import resolve_commit
+from tileport_driver.git import resolve_commit, run_git
 from tileport_driver.records import AgentCheckout
 from tileport_skill.errors import MachineryError
 
@@ -51,6 +51,16 @@ def test_nothing_of_the_port_is_left_for_the_agent_not_even_in_git_objects(targe
     assert b"cutile-rs" not in (tree / "tests/ops/test_scale.py").read_bytes()
     assert b"mod scale" not in contents
     assert b"mod other" in contents
+
+
+def test_neither_log_nor_fsck_nor_reflog_gives_an_agent_the_port(target: Path, tmp_path: Path) -> None:
+    """As agents have recovered answers from the history of other benchmarks."""
+    prepare(target, resolve_commit(target), "scale", tmp_path / "trusted.git", tmp_path / "agent")
+    git = ["-C", str(tmp_path / "agent")]
+    assert run_git(*git, "log", "--all", "--oneline", "-S", "SECRET_OF_THE_PORT") == b""
+    assert run_git(*git, "fsck", "--lost-found", "--no-progress") == b""
+    assert len({line.split()[0] for line in run_git(*git, "reflog", "--all").splitlines()}) == 1
+    assert run_git(*git, "tag") == run_git(*git, "stash", "list") == b""
 
 
 def test_the_rest_of_the_files_stands_as_it_stood(target: Path, tmp_path: Path) -> None:

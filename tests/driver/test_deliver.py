@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.driver.conftest import commit_all, write_files
 from tileport_driver.checkout import clean_tree, prepare
 from tileport_driver.deliver import deliver
 from tileport_driver.git import TrustedRepository, resolve_commit, run_git
@@ -43,6 +44,15 @@ def test_the_branch_is_one_commit_on_the_base_and_the_work_tree_is_untouched(rea
     assert git(ready.target, "status", "--porcelain") == ""
     assert git(ready.target, "show", "port/scale:src/tilegym/ops/cutile_rs/scale.py") == "new"
     assert "Signed-off-by:" in git(ready.target, "log", "-1", "--format=%B", "port/scale")
+
+
+def test_a_base_that_has_moved_on_is_neither_followed_nor_forced(ready: Ready) -> None:
+    write_files(ready.target, {"src/tilegym/ops/cutile_rs/scale.py": "somebody else's\n"})
+    moved = commit_all(ready.target, "Meanwhile")
+    delivery = ready.deliver()
+    assert git(ready.target, "rev-parse", f"{delivery.commit}^") == ready.record.base_commit != moved
+    assert git(ready.target, "rev-parse", "main") == moved
+    assert (ready.target / "src/tilegym/ops/cutile_rs/scale.py").read_text() == "somebody else's\n"
 
 
 def test_delivering_again_adopts_what_is_there(ready: Ready) -> None:

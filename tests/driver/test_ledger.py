@@ -10,6 +10,7 @@ import pytest
 
 from tests.driver.conftest import commit_all, write_files
 from tileport_driver import ledger, service
+from tileport_driver.checkout import prepare
 from tileport_driver.failures import Transient
 from tileport_driver.ledger import Begun, Unfinished
 from tileport_driver.progress import Progress
@@ -143,6 +144,25 @@ def test_an_unfinished_attempt_at_an_older_commit_is_given_up_and_costs_nothing(
     given_up = attempt_of(first.id)
     assert given_up is not None
     assert isinstance(given_up.outcome(), MachineryFailed)
+
+
+def test_an_operator_renamed_between_two_attempts_is_another_and_the_begun_one_is_gone_on_with(
+    target: Path, tmp_path: Path
+) -> None:
+    begun = begin(make_request(Order(operator="scale", repository=target, engine="anthropic")))
+    reference = target / "src/tilegym/ops/cutile/scale.py"
+    write_files(target, {"src/tilegym/ops/cutile/rescale.py": reference.read_text().replace("scale", "rescale")})
+    reference.unlink()
+    commit_all(target, "Rename")
+    with pytest.raises(RequestError, match=r"No operator is named 'scale'. The nearest: rescale"):
+        make_request(Order(operator="scale", repository=target, engine="anthropic"))
+    renamed = begin(make_request(Order(operator="rescale", repository=target, engine="anthropic")))
+    assert renamed.id != begun.id
+    assert renamed.request().attempt == 1
+    request = begun.request()
+    record = prepare(target, request.base_commit, request.operator, tmp_path / "trusted.git", tmp_path / "tree")
+    assert record.operator == "scale"
+    assert (tmp_path / "tree/src/tilegym/ops/cutile/scale.py").is_file()
 
 
 def test_the_second_request_carries_number_and_diagnosis_and_the_task_tells_them(target: Path) -> None:

@@ -28,7 +28,12 @@ REQUEST = PortRequest(
 )
 def test_a_container_goes_when_nobody_will_come_back_for_it(standing: Standing, goes: bool) -> None:
     seen = (Seen(name="c", attempt="a", maker=1),)
-    assert judge_containers(seen, lambda _: standing, lambda _: True) == (("c",) if goes else ())
+    assert judge_containers(seen, lambda _: standing, lambda _: False) == (("c",) if goes else ())
+
+
+def test_a_judgements_container_stays_while_its_judge_lives() -> None:
+    seen = (Seen(name="c", attempt="a-judgement", maker=1),)
+    assert judge_containers(seen, lambda _: "unknown", lambda _: True) == ()
 
 
 @pytest.mark.parametrize(("maker", "lives", "goes"), [(5, True, False), (5, False, True), (None, True, True)])

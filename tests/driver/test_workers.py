@@ -12,16 +12,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.driver.postgres import postgres
 from tests.driver.test_cli import tileport
 from tileport_driver import jobs, ledger, worker
+from tileport_driver.database import process_state
+from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease
 from tileport_driver.records import Delivery, PortRequest, Unproved
 from tileport_driver.service import Ended
 from tileport_driver.store import new_attempt
+from tileport_skill.errors import MachineryError
 
 REQUEST = PortRequest(
     repository="/r", operator="scale", base_commit="0" * 40, reference_hash="a" * 64, engine="anthropic"
@@ -176,6 +180,31 @@ def test_what_could_not_be_proved_here_waits_on_the_gpu_queue_and_costs_no_attem
     assert ledger.account(REQUEST).spent == 0
 
 
+@pytest.mark.usefixtures("database")
+def test_what_a_gpu_could_not_decide_is_not_judged_for_ever() -> None:
+    jobs.submit(REQUEST, "gpu", "scale-x")
+    attempt = new_attempt(REQUEST, "scale-x")
+    serve = lambda lease, stop: Ended(ledger_outcome(), attempt)  # noqa: E731
+    assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 1
+    assert [job.result for job in jobs.all_jobs()] == ["unproved"]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_judgement_that_could_not_be_made_just_now_waits_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_AGAIN_SECONDS", 0.1)
+    jobs.submit(REQUEST, "gpu", "scale-x")
+    tries: list[int] = []
+
+    def serve(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        tries.append(lease.job.fence)
+        if len(tries) == 1:
+            raise Transient("Docker was restarted")
+        return Ended(ledger_outcome(), None)
+
+    assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 1
+    assert tries == [1, 2]
+
+
 def test_a_machine_without_a_gpu_takes_no_job_of_that_queue(tmp_path: Path) -> None:
     done = tileport("worker", "--queue", "gpu", "--drain", state=tmp_path, PATH="/usr/bin:/bin")
     assert done.returncode == 12
@@ -206,6 +235,49 @@ def check_each_ended_once(count: int) -> None:
     assert len(ends) == count * STAGES
     assert max(ends.values()) == 1, "no stage that came to its end was done again"
     assert all(ledger.account(request).spent == 1 for request in requests(count))
+
+
+HOLDER = """
+import os, signal
+from tileport_driver import database, jobs
+database._SERVER_OPTIONS = "-c idle_in_transaction_session_timeout=500"
+with database.transaction() as connection:
+    connection.execute(jobs._JOBS.update().values(why="held"))
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@pytest.mark.usefixtures("database")
+def test_a_process_that_hangs_in_the_middle_of_a_transaction_keeps_nobody_from_its_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tileport_driver.database.BUSY_SECONDS", 0.5)
+    jobs.submit(REQUEST)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER])
+    try:
+        wait_for(lambda: process_state(holder.pid) == "T")
+        found: list[Lease] = []
+        wait_for(lambda: found.extend(lease for lease in [jobs.take("agents", "w")] if lease) or found, 20)
+        assert found[0].job.request == REQUEST
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@pytest.mark.usefixtures("database")
+def test_a_worker_outlives_a_database_that_is_away_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.submit(REQUEST)
+    away = iter([True, True])
+    take = jobs.take
+
+    def sometimes(*arguments: Any) -> Lease | None:
+        if next(away, False):
+            raise MachineryError("the database does not serve")
+        return take(*arguments)
+
+    monkeypatch.setattr(jobs, "take", sometimes)
+    serve = lambda lease, stop: Ended(ledger_outcome(), None)  # noqa: E731
+    assert worker.work("agents", lambda: False, drain=True, serve=serve) == 1
 
 
 @pytest.mark.soak

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tileport_driver import ledger
+from tileport_driver import jobs, ledger
+from tileport_driver.container import Stopped
+from tileport_driver.failures import Transient
 from tileport_driver.gpu.host import needs
 from tileport_driver.jobs import Lease
 from tileport_driver.judge_patch import Question, judge_patch
@@ -41,8 +43,12 @@ def serve_gpu(lease: Lease, stop: Callable[[], bool]) -> Ended:
     )
     try:
         acceptance, _ = judge_patch(question, Progress(), stop)
+    except Transient:
+        raise
     except MachineryError as error:
         return Ended(MachineryFailed(reason=str(error)), attempt)
+    if not jobs.renew(lease):  # another worker judges it meanwhile; what this one found comes too late
+        raise Stopped
     settled = settle(acceptance, outcome.delivery)
     attempt.write("acceptance", acceptance)
     attempt.write("outcome", settled)

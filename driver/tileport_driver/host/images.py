@@ -93,9 +93,15 @@ def _trust_this_machines_authorities(root: Path) -> None:
 
 def _exists(client: docker.DockerClient, tag: str) -> bool:
     try:
-        client.images.get(tag)
+        image = client.images.get(tag)
     except (ImageNotFound, NotFound):
         return False
+    made_for, here = image.attrs["Architecture"], client.version()["Arch"]
+    if made_for != here:
+        raise MachineryError(
+            f"the image {tag} is for {made_for}, and this engine runs {here}. Remove it (docker rmi {tag}): it is made "
+            "again here."
+        )
     return True
 
 

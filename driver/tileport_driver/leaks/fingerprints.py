@@ -29,12 +29,11 @@ _DEFINED = re.compile(
     rb"|\b(?:fn|mod|struct|enum|trait|const|static|type|macro_rules!)\s+(\w+)",
     re.MULTILINE,
 )
-_SHORTEST_NAME = 6
+SHORTEST_NAME = 6
 _SHORTEST_TELLING_NAME = 8
 _SMALLEST_FILE = 64
-_LONG_LINE, _LONG_WORDS = 32, 5
-_ENOUGH_SHINGLES = 4
-_ENOUGH_NAMES = 3
+ENOUGH_SHINGLES = 4
+ENOUGH_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,6 @@ class Fingerprints:
     """Names that the port alone defines and that carry the operator's name: one of them is enough."""
     names: frozenset[bytes]
     """Other names that the port alone defines: several of them together are enough."""
-    lines: tuple[bytes, ...]
-    """Long lines of the port's code that stand in nothing else, to look for in gigabytes."""
     digests: frozenset[str]
     """SHA-256 of the files that went, whole."""
 
@@ -76,26 +73,19 @@ def fingerprints(
     shingles = np.setdiff1d(np.setdiff1d(whole, known_code), np.setdiff1d(known_whole, code))
     public = public | {word for text in known.values() for word in _WORD.findall(text)}
     defined = {word for text in _code(removed) for match in _DEFINED.findall(text) for word in match if word}
-    own = {word for word in defined - public if len(word) >= _SHORTEST_NAME}
+    own = {word for word in defined - public if len(word) >= SHORTEST_NAME}
     telling = {word for word in own if name.encode() in word and len(word) >= _SHORTEST_TELLING_NAME}
     return Fingerprints(
         shingles=shingles,
         telling=frozenset(telling),
         names=frozenset(own - telling),
-        lines=_long_lines(_code(removed), known.values()),
         digests=digests(removed.values()),
     )
 
 
 def digests(files: Iterable[bytes]) -> frozenset[str]:
     """SHA-256 of files that went, but for the smallest, which are alike everywhere."""
-    return frozenset(_digest(text) for text in files if len(text) >= _SMALLEST_FILE)
-
-
-def _long_lines(code: Iterable[bytes], known: Iterable[bytes]) -> tuple[bytes, ...]:
-    common = {line.strip() for text in known for line in text.splitlines()}
-    own = {line.strip() for text in code for line in text.splitlines()} - common
-    return tuple(sorted(line for line in own if len(line) >= _LONG_LINE and len(_WORD.findall(line)) >= _LONG_WORDS))
+    return frozenset(digest(text) for text in files if len(text) >= _SMALLEST_FILE)
 
 
 def words_of(text: bytes) -> list[bytes]:
@@ -125,7 +115,7 @@ def shared(text: bytes, prints: Fingerprints) -> int:
 
 def trace(text: bytes, prints: Fingerprints) -> str | None:
     """What of the hidden port is in the text, in words for a person; None if it is clean."""
-    if len(text) >= _SMALLEST_FILE and _digest(text) in prints.digests:
+    if len(text) >= _SMALLEST_FILE and digest(text) in prints.digests:
         return "one of the hidden files, whole"
     if not prints.shingles.size:  # then nothing of the port was text
         return None
@@ -134,10 +124,10 @@ def trace(text: bytes, prints: Fingerprints) -> str | None:
     if telling:
         return f"the port's own name {telling[0].decode()}"
     names = sorted(prints.names.intersection(words))
-    if len(names) >= _ENOUGH_NAMES:
+    if len(names) >= ENOUGH_NAMES:
         return f"the port's own names {', '.join(name.decode() for name in names[:5])}"
     count = _shared(words, prints)
-    return f"{count} passages of the port's text" if count >= _ENOUGH_SHINGLES else None
+    return f"{count} passages of the port's text" if count >= ENOUGH_SHINGLES else None
 
 
 def _shared(words: list[bytes], prints: Fingerprints) -> int:
@@ -162,5 +152,6 @@ def without_comments(path: str, text: bytes) -> bytes:
     return text
 
 
-def _digest(text: bytes) -> str:
+def digest(text: bytes) -> str:
+    """SHA-256, as `Fingerprints.digests` has it."""
     return hashlib.sha256(text).hexdigest()

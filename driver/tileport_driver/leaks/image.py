@@ -17,44 +17,52 @@ from docker.errors import DockerException
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL
 from tileport_driver.host.paths import cache_dir, state_dir
 from tileport_driver.leaks.fingerprints import Fingerprints
-from tileport_driver.leaks.scan import Place, clean_before
+from tileport_driver.leaks.index import index_of
+from tileport_driver.leaks.scan import Place
 from tileport_skill.errors import MachineryError
 
 ADDED = "/opt/tileport"
 """All that our Dockerfiles of the roles put on top of the base; a test holds them to it."""
+_Unpacked = tuple[Path, dict[str, str]]
+"""A folder of numbered files, and what each is called inside."""
 
 
 @contextmanager
 def image_layers(
     client: docker.DockerClient, image: str, prints: Fingerprints, base: str | None = None
 ) -> Iterator[tuple[Place, ...]]:
-    """The layers unpacked in a temporary folder, where files are numbered; none is if all were found clean before.
+    """The layers, unpacked in a temporary folder where files are numbered if any of them must be read for this port.
 
-    If all of `base` were, only what a role adds to it is unpacked: the sources change often, the gigabyte below seldom.
+    `base` tells what a role adds to it: sources change often, the gigabyte below seldom, so either is unpacked alone.
     """
     cache_dir().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="layers-", dir=cache_dir()) as folder:
         try:
             found = client.images.get(image)
             names = [f"image layer {digest}" for digest in found.attrs["RootFS"]["Layers"]]
-            below = len(client.images.get(base).attrs["RootFS"]["Layers"]) if base is not None else 0
-            nothing: tuple[Path, dict[str, str]] = (Path(folder) / "none", {})
-            if prints.none or all(clean_before(name, prints) for name in names):
-                unpacked = [nothing] * len(names)
-            elif below and all(clean_before(name, prints) for name in names[:below]):
-                added = _unpack_added(client, image, Path(folder))
-                unpacked = [*[nothing] * below, *[added] * (len(names) - below)]
-            else:
-                unpacked = _unpack(cast(Iterable[bytes], found.save()), Path(folder))
+            below = len(client.images.get(base).attrs["RootFS"]["Layers"]) if base is not None else len(names)
+            ids = [*names[:below], *[f"{name}, {ADDED}" for name in names[below:]]]
+            nothing: _Unpacked = (Path(folder) / "none", {})
+            unpacked = [nothing] * len(names)
+            if _any_to_read(ids[:below], prints):
+                unpacked[:below] = _unpack(cast(Iterable[bytes], found.save()), Path(folder))[:below]
+            if _any_to_read(ids[below:], prints):
+                unpacked[below:] = [_unpack_added(client, image, Path(folder))] * (len(names) - below)
         except (DockerException, OSError, tarfile.TarError) as error:
             raise MachineryError(f"the image {image} could not be looked through: {error}.") from error
         yield tuple(
-            Place(name=name, root=root, large=True, fixed=True, names=inside)
-            for name, (root, inside) in zip(names, unpacked, strict=True)
+            Place(name=name, root=root, large=True, identity=identity, names=inside)
+            for name, identity, (root, inside) in zip(names, ids, unpacked, strict=True)
         )
 
 
-def _unpack_added(client: docker.DockerClient, image: str, folder: Path) -> tuple[Path, dict[str, str]]:
+def _any_to_read(identities: list[str], prints: Fingerprints) -> bool:
+    """Whether one was never read, or may have a trace of this port."""
+    indexes = [index_of(identity) for identity in identities]
+    return not prints.none and any(index is None or index.files(prints) for index in indexes)
+
+
+def _unpack_added(client: docker.DockerClient, image: str, folder: Path) -> _Unpacked:
     """From a container that is made and never started."""
     labels = {STATE_LABEL: str(state_dir().resolve()), ATTEMPT_LABEL: "none", MAKER_LABEL: str(os.getpid())}
     container = client.containers.create(image, network_mode="none", labels=labels)
@@ -66,8 +74,8 @@ def _unpack_added(client: docker.DockerClient, image: str, folder: Path) -> tupl
         container.remove(force=True, v=True)
 
 
-def _unpack(stream: Iterable[bytes], folder: Path) -> list[tuple[Path, dict[str, str]]]:
-    layers: dict[str, tuple[Path, dict[str, str]]] = {}
+def _unpack(stream: Iterable[bytes], folder: Path) -> list[_Unpacked]:
+    layers: dict[str, _Unpacked] = {}
     manifest: list[dict[str, list[str]]] = []
     with tarfile.open(fileobj=cast(IO[bytes], _Reader(stream)), mode="r|") as outer:
         for member in outer:

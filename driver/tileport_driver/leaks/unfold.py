@@ -12,6 +12,7 @@ import contextlib
 import io
 import lzma
 import re
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -22,6 +23,7 @@ from pathlib import Path
 
 _DEEPEST = 4
 _LARGEST = 256 * 2**20
+_LONG = 2**18
 _STRINGS = re.compile(rb"[\x20-\x7e\t\r\n]{6,}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}(?:\r?\n[A-Za-z0-9+/_-]+)*={0,2}")
 _HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){40,}")
@@ -31,19 +33,26 @@ _MAGIC: tuple[tuple[bytes, Callable[[bytes], bytes]], ...] = (
     (b"BZh", lambda data: bz2.BZ2Decompressor().decompress(data, _LARGEST)),
     (b"\xfd7zXZ\0", lambda data: lzma.LZMADecompressor().decompress(data, _LARGEST)),
 )
-ARCHIVES = (".gz", ".tgz", ".bz2", ".xz", ".zip", ".whl", ".egg", ".jar", ".tar", ".pack")
 _UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
 
 
 def texts(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
     """Each text within `data`, with how it was come by (empty: it stands there)."""
     binary = b"\0" in data[:8192]
-    yield ("strings of a binary", b"\n".join(_STRINGS.findall(data))) if binary else ("", data)
+    yield ("strings of a binary", _strings(data)) if binary else ("", data)
     if depth == _DEEPEST:
         return
     for how, inner in _inside(data, binary):
         for deeper, text in texts(inner, depth + 1):
             yield f"{how}: {deeper}" if deeper else how, text
+
+
+def _strings(data: bytes) -> bytes:
+    """binutils' program is ten times as fast; where it is not installed, or the data is small, it is not needed."""
+    if len(data) > _LONG and shutil.which("strings"):
+        command = ["strings", "--all", "--include-all-whitespace", "--bytes=6"]
+        return subprocess.run(command, input=data, check=True, capture_output=True).stdout
+    return b"\n".join(_STRINGS.findall(data))
 
 
 def _inside(data: bytes, binary: bool) -> Iterator[tuple[str, bytes]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,10 @@ import pytest
 from tests.driver.ported import kernel_text, ported_target
 from tileport_driver.checkout import prepare_fingerprinted
 from tileport_driver.git import resolve_commit, run_git
-from tileport_driver.leaks.fingerprints import Fingerprints
+from tileport_driver.leaks import index
+from tileport_driver.leaks import scan as scanning
+from tileport_driver.leaks.fingerprints import Fingerprints, fingerprints
+from tileport_driver.leaks.index import file_texts
 from tileport_driver.leaks.scan import Place, refuse, scan
 from tileport_driver.records import Leak
 from tileport_skill.errors import MachineryError
@@ -151,12 +156,8 @@ def test_a_planted_leak_is_found_where_it_lies(
         refuse(found, "silu_and_mul")
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [in_a_comment, in_a_library, in_site_packages, in_base64_in_a_data_file, in_an_archive, in_python_bytecode],
-    ids=lambda plant: plant.__name__,
-)
-def test_it_is_found_among_gigabytes_that_are_only_searched_too(
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_it_is_found_by_what_was_kept_of_a_large_place_too(
     prepared: tuple[Path, Fingerprints], tree: Path, plant: Callable[[Path], str]
 ) -> None:
     path = plant(tree)
@@ -174,6 +175,53 @@ def test_a_place_found_clean_is_searched_again_once_a_file_has_changed(
     again = scan((place,), prepared[1])
     assert not again.places[0].known_clean
     assert again.leaks
+
+
+def test_several_readers_keep_what_one_keeps(
+    prepared: tuple[Path, Fingerprints], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = in_a_library(tree)
+    place = Place(name="toolchain", root=tree, large=True, identity="one reader")
+    assert [leak.path for leak in scan((place,), prepared[1]).leaks] == [path]
+    monkeypatch.setattr(index, "_WORTH_IT", 0)
+    assert [leak.path for leak in scan((replace(place, identity="several"),), prepared[1]).leaks] == [path]
+    for kind in index._KINDS:
+        one, several = (index.index_of(name) for name in ("one reader", "several"))
+        assert one is not None
+        assert several is not None
+        assert (one.folder / f"{kind}.npy").read_bytes() == (several.folder / f"{kind}.npy").read_bytes()
+
+
+def test_a_large_place_is_read_once_for_all_ports(
+    prepared: tuple[Path, Fingerprints], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = in_base64_in_a_data_file(tree)
+    place = Place(name="toolchain", root=tree, large=True)
+    another = fingerprints(
+        "other", {"other.rs": b"fn quite_another_thing() { a_b_c_d_e_f(1, 2, 3, 4, 5, 6, 7); }\n" * 3}, {}
+    )
+    assert scan((place,), another).leaks == ()
+    monkeypatch.setattr(scanning, "make_index", lambda *_: pytest.fail("read again"))
+    read: list[Path] = []
+    monkeypatch.setattr(scanning, "file_texts", lambda path: read.append(path) or file_texts(path))
+    assert [leak.path for leak in scan((place,), prepared[1]).leaks] == [path]
+    assert read == [tree / path]
+    assert scan((place,), another).places[0].known_clean
+
+
+def test_a_file_that_got_another_link_is_not_read_again_and_one_changed_under_its_old_times_is(
+    prepared: tuple[Path, Fingerprints], tree: Path
+) -> None:
+    place = Place(name="toolchain", root=tree, large=True)
+    path = tree / "README.md"
+    scan((place,), prepared[1])
+    (tree.parent / "link").hardlink_to(path)
+    assert scan((place,), prepared[1]).places[0].known_clean
+    was = path.stat()
+    path.write_text(SECRET[: was.st_size].ljust(was.st_size))
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    again = scan((place,), prepared[1])
+    assert not again.places[0].known_clean
 
 
 def test_a_link_leads_nowhere(prepared: tuple[Path, Fingerprints], tree: Path) -> None:
