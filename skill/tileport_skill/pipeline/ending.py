@@ -1,42 +1,54 @@
-"""What is left on disk when a port has ended: `diagnosis.md` for every stop, `contract.json` for every port."""
+"""What is left on disk when a port has ended: a diagnosis for every stop, `contract.json` for every port."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tileport_skill.pipeline.machine import Complete, Stop
+from pydantic import TypeAdapter
+
+from tileport_skill.pipeline.diagnosis import Diagnosis, as_markdown, diagnose
+from tileport_skill.pipeline.machine import Complete, Run, Stop
 from tileport_skill.pipeline.records import Entry
+from tileport_skill.pipeline.verdicts import Role
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
+
+DIAGNOSIS = "diagnosis.json"
 
 
 def conclude(work: Work, end: Stop | Complete) -> Path:
     """Writes what the end demands, the same each time, and returns the diagnosis's or the contract's path."""
     history = work.history()
     if isinstance(end, Stop):
-        path = work.root / "diagnosis.md"
-        path.write_text(diagnosis(end, history), encoding="utf-8")
-        return path
+        return _write(work, diagnose(end, history))
     path = work.root / "contract.json"
     path.write_text(json.dumps({"outcome": end.outcome, "files": contract(work, history)}, indent=1), encoding="utf-8")
     return path
 
 
-def diagnosis(end: Stop, history: Sequence[Entry]) -> str:
-    """Why a port was given up, from the history alone: pure."""
-    last = history[-1]
-    lines = ["# Why this port was given up", "", f"{end.why[0].upper()}{end.why[1:]}.", ""]
-    lines += [f"The last run was {last.role}'s: {last.verdict}."]
-    if last.claimed is not None and last.claimed is not last.verdict:
-        lines.append(f"It said {last.claimed}; the validators found otherwise.")
-    lines += ["", "## What was found", ""]
-    lines += [f"- {problem.text} ({problem.owner})" for problem in last.problems] or ["- nothing beyond the report"]
-    lines += ["", "## The runs", ""]
-    lines += [f"{entry.number}. {entry.role}: {entry.verdict} ({entry.report or 'no report'})" for entry in history]
-    return "\n".join(lines) + "\n"
+def cut_short(work: Work, role: Role, why: str) -> Path:
+    """The diagnosis of a run that ended within a role's turn: its budget is spent. With more of it, the role is due."""
+    found = diagnose(Stop(f"{role} was cut short: {why}"), work.history())
+    return _write(work, replace(found, owner="budget", seen=True))
+
+
+def _write(work: Work, found: Diagnosis) -> Path:
+    document = TypeAdapter(Diagnosis).dump_python(found, mode="json")
+    (work.root / DIAGNOSIS).write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    path = work.root / "diagnosis.md"
+    path.write_text(as_markdown(found), encoding="utf-8")
+    return path
+
+
+def conclude_if_ended(work: Work) -> None:
+    """Also where the process was killed before it was written."""
+    step = work.step()
+    if not isinstance(step, Run):
+        conclude(work, step)
 
 
 def contract(work: Work, history: Sequence[Entry]) -> list[dict[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,14 +36,19 @@ def check(work: Work, role: Role, report: Path) -> Checked:
             return check_diagnosis(work, report)
 
 
-def submit(work: Work, role: Role) -> Entry:
-    """Judges the run that is due and records it. Raises `RequestError` if another role is due."""
+def submit(work: Work, role: Role, conversation: str | None = None, strayed_too: Sequence[Problem] = ()) -> Entry:
+    """Judges the run that is due and records it. Raises `RequestError` if another role is due.
+
+    `conversation`: how it ended, where it did not end by itself; `strayed_too`: what else the role did that is none of
+    its business.
+    """
     work.expect(role)
     history = work.history()
     report = work.report(role, history)
     checkout, operator = work.place()
     tree = hash_tree(checkout.root)
     claimed, problems = read_report(report, role)
+    problems += strayed_too
     problems += strayed(history[-1].tree, tree, own_files(role, port_files(checkout, operator)))
     facts: tuple[str, ...] = ()
     verdict = MALFORMED
@@ -62,6 +68,7 @@ def submit(work: Work, role: Role) -> Entry:
         # A run that is to be repaired is held against the tree from before it, so that straying cannot be kept.
         tree=history[-1].tree if verdict is MALFORMED else tree,
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        conversation=conversation,
     )
     work.append(entry)
     return entry

@@ -52,7 +52,7 @@ class Model:
             raise given
         return given
 
-    def talk(self, task: Task) -> Ended:
+    def talk(self, task: Task, role: Role) -> Ended:
         self.begun.append(task)
         return converse(
             task,
