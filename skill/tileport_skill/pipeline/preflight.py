@@ -74,6 +74,8 @@ def _package(name: str) -> Item:
 
 def _tool(name: str, find: Callable[[], Path]) -> Item:
     try:
-        return Item(what=name, found=str(find()))
+        path = find()
+        there = f"{path} is not there; mend what names it." if not path.exists() else ""
+        return Item(what=name, found=None if there else str(path), otherwise=there)
     except (MachineryError, RequestError) as error:
         return Item(what=name, found=None, otherwise=str(error))
