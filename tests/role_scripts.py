@@ -61,7 +61,7 @@ class Replay:
         if why := misfit(self.script, self.position, request):
             raise Refused(f"the script no longer fits: {why}", over=True)
         body = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
-        known = len(os.path.commonprefix([self._last, body])) if len(request["messages"]) > 1 else 0
+        known = _common(self._last, body) if len(request["messages"]) > 1 else 0
         self.sent.append(Sent(role=role, bytes=len(body), known=known))
         self._last = body
         said = scripted_message(self.script.turns[self.position], self.position, request)
@@ -122,6 +122,11 @@ def play(script: Path, operator: str, folder: Path, *, drafted: bool = False, ar
     finally:
         shell.restart()
     return Played(work=work, ended=ended, sent=tuple(replay.sent))
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes the two begin with alike."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -6,10 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.role_scripts import SCRIPTS, Played, play
 
+from tests.role_scripts import SCRIPTS, Played, play
 from tileport_skill.pipeline.diagnosis import Diagnosis
-from tileport_skill.pipeline.machine import Complete
 
 DATA = Path(__file__).parent / "data" / "checkout"
 
