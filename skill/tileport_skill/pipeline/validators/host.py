@@ -30,6 +30,7 @@ from tileport_skill.verify import Row, verify
 HOST, KERNEL, ENVIRONMENT = Verdict.FAIL_HOST, Verdict.FAIL_KERNEL, Verdict.FAIL_ENVIRONMENT
 _SECONDS = 1500
 _SEED = Path("/toolchain/target")
+_SEED_LOCK = Path("/toolchain/src/seed/Cargo.lock")
 
 
 def check_host(work: Work) -> Checked:
@@ -101,6 +102,10 @@ def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
     environment |= {"CARGO_TARGET_DIR": str(target), "CUDA_TOOLKIT_PATH": str(cuda_folder())}
     command = ["cargo", "build", "--release", *(["--offline"] if _SEED.is_dir() else [])]
     crate = checkout.port_dir / "cutile_kernels"
+    lock = crate / "Cargo.lock"
+    had_lock = lock.exists()
+    if not had_lock and _SEED_LOCK.is_file():
+        shutil.copyfile(_SEED_LOCK, lock)
     (target / "release" / LIBRARY.name).unlink(missing_ok=True)
     with log.open("wb") as file:
         try:
@@ -115,6 +120,9 @@ def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
             ).returncode
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MachineryError(f"cargo could not be run to its end: {error}") from error
+        finally:
+            if not had_lock:  # it is not part of the port
+                lock.unlink(missing_ok=True)
     text = log.read_text(encoding="utf-8", errors="replace")
     return "" if code == 0 else text[-6000:] or f"exit {code}"
 
