@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from tileport_bot.demo import make_target
 from tileport_driver.broker.engines import scripted_message
 from tileport_driver.broker.script import Script, load_script, misfit
 from tileport_driver.checkout import prepare
-from tileport_driver.git import resolve_commit
+from tileport_driver.git import resolve_commit, run_git
 from tileport_skill.agent.by_roles import run_roles
 from tileport_skill.agent.client import Refused
 from tileport_skill.agent.editor import Editor
@@ -30,6 +32,7 @@ from tileport_skill.agent.task import Task
 from tileport_skill.agent.tools import Toolbox
 from tileport_skill.pipeline.begin import begin
 from tileport_skill.pipeline.records import Task as PortTask
+from tileport_skill.pipeline.roles import SKILL
 from tileport_skill.pipeline.verdicts import Role
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
@@ -87,9 +90,15 @@ class Played:
         return told
 
 
-def hidden_tree(operator: str, folder: Path) -> Path:
-    """FOLDER/work: TileGym as its wheel ships it with our cases, the operator's port hidden, as an agent gets it."""
+def hidden_tree(operator: str, folder: Path, change: Callable[[Path], None] = lambda _: None) -> Path:
+    """FOLDER/work: TileGym as its wheel ships it with our cases, the operator's port hidden, as an agent gets it.
+
+    `change` adds to it beforehand, and is committed with it.
+    """
     target = make_target(folder / "target")
+    change(target)
+    run_git("-C", str(target), "add", "-A")
+    run_git("-C", str(target), "commit", "--quiet", "--no-verify", "--amend", "--no-edit")
     tree = folder / "work"
     prepare(target, resolve_commit(target, "HEAD"), operator, folder / "trusted.git", tree)
     return tree
@@ -122,6 +131,46 @@ def play(script: Path, operator: str, folder: Path, *, drafted: bool = False, ar
     finally:
         shell.restart()
     return Played(work=work, ended=ended, sent=tuple(replay.sent))
+
+
+def add_spread(target: Path) -> None:
+    """An operator of our own, the skill's worked example over views: one kernel that reduces along rows."""
+    text = (SKILL / "references/example-views.md").read_text(encoding="utf-8")
+    source = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert source is not None
+    (target / "tilegym/ops/cutile/spread.py").write_text(source[1])
+    module = target / "tilegym/ops/cutile/__init__.py"
+    module.write_text(
+        module.read_text().replace(
+            "    from . import silu_and_mul\n", "    from . import silu_and_mul\n    from . import spread\n"
+        )
+    )
+    interface = target / "tilegym/ops/ops.py"
+    declared = '\n\n@dispatch("spread")\ndef spread(x: torch.Tensor) -> torch.Tensor:\n    raise NotImplementedError\n'
+    interface.write_text(interface.read_text() + declared)
+    (target / "tests/ops/test_spread.py").write_text(_SPREAD_TEST)
+
+
+_SPREAD_TEST = '''"""y = x - mean(x) in each row, against PyTorch."""
+
+import pytest
+import tilegym
+import torch
+from tilegym.backend import is_backend_available, set_backend
+
+from tests import common
+
+_backends = ["cutile"]
+
+
+class Test_Spread(common.PyTestCase):
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    @pytest.mark.parametrize("backend", _backends)
+    def test_op(self, dtype, backend):
+        set_backend(backend)
+        x = torch.randn((10, 100), device="cuda", dtype=dtype)
+        self.assertCorrectness(tilegym.ops.spread, lambda x: x - x.mean(1, keepdim=True), {"x": x})
+'''
 
 
 def _common(one: bytes, other: bytes) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.role_scripts import SCRIPTS, Played, play
+from tests.role_scripts import SCRIPTS, Played, add_spread, hidden_tree, play
 from tileport_skill.pipeline.diagnosis import Diagnosis
 
 DATA = Path(__file__).parent / "data" / "checkout"
@@ -59,3 +62,78 @@ def test_where_the_machine_lacks_something_no_role_is_asked(scale: Path, monkeyp
     found = diagnosis(played)
     assert (found.owner, found.seen) == ("environment", True)
     assert "emitter" in found.last.problems[0]
+
+
+WHOLE = [
+    "preflight: pass",
+    "analyzer: pass",
+    "kernel-writer: equal",
+    "host-builder: pass",
+    "performance-verifier: not-run",
+]
+
+
+@pytest.mark.soak  # each drafts, builds the crate and compares everything that the operator's tests launch
+@pytest.mark.parametrize("operator", ["silu_and_mul", "softmax", "rms_norm", "matmul"])
+def test_an_operator_is_ported_by_its_roles(operator: str, tmp_path: Path) -> None:
+    tree = hidden_tree(operator, tmp_path)
+    if operator == "silu_and_mul":  # the demo's script, which begins at a draft that the driver has made
+        draft_into(tree, operator)
+    played = play(SCRIPTS / operator, operator, tmp_path, drafted=operator == "silu_and_mul")
+    assert played.route == WHOLE, played.ended.reason
+    assert played.ended.state == "finished"
+    checked = played.work.history()[2]
+    assert checked.facts, "nothing was compared"
+    assert played.work.step() == Complete("inconclusive")
+    written = {line["path"]: line["by"] for line in contract(played)}
+    kernel = f"tilegym/ops/cutile_rs/{operator}_kernel/kernel.rs"
+    assert written[kernel] == "kernel-writer"
+    assert not (tree / "tilegym/ops/cutile_rs/cutile_kernels/Cargo.lock").exists()
+
+
+@pytest.mark.soak
+def test_an_operator_that_cuTile_itself_cannot_compile_ends_as_a_diagnosis(tmp_path: Path) -> None:
+    hidden_tree("group_gemm", tmp_path)
+    played = play(SCRIPTS / "group_gemm", "group_gemm", tmp_path)
+    assert played.route == ["preflight: pass", "analyzer: pass", "kernel-writer: blocked"]
+    found = diagnosis(played)
+    assert (found.why, found.owner) == ("the kernel writer was blocked", "compiler")
+
+
+@pytest.mark.soak
+def test_a_wrong_axis_goes_to_the_analyst_back_to_the_writer_and_passes(tmp_path: Path) -> None:
+    hidden_tree("spread", tmp_path, add_spread)
+    played = play(SCRIPTS / "wrong_axis", "spread", tmp_path)
+    assert played.route == [
+        "preflight: pass",
+        "analyzer: pass",
+        "kernel-writer: not-equal (said equal)",
+        "ir-analyst: fail-kernel",
+        "kernel-writer: equal",
+        "host-builder: pass",
+        "performance-verifier: not-run",
+    ], played.ended.reason
+
+
+@pytest.mark.soak
+def test_strides_in_the_wrong_order_are_the_hosts_and_its_second_run_repairs_them(tmp_path: Path) -> None:
+    hidden_tree("spread", tmp_path, add_spread)
+    played = play(SCRIPTS / "host_stride", "spread", tmp_path)
+    assert played.route == [
+        "preflight: pass",
+        "analyzer: pass",
+        "kernel-writer: equal",
+        "host-builder: fail-host (said pass)",
+        "host-builder: pass",
+        "performance-verifier: not-run",
+    ], played.ended.reason
+
+
+def draft_into(tree: Path, operator: str) -> None:
+    command = [sys.executable, "-m", "tileport_skill", "draft", operator, "--repo", str(tree), "--out", str(tree)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def contract(played: Played) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((played.work.root / "contract.json").read_text())["files"]
+    return found
