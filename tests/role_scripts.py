@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from tileport_driver.broker.engines import scripted_message
 from tileport_driver.broker.script import Script, load_script, misfit
 from tileport_driver.checkout import prepare
 from tileport_driver.git import resolve_commit, run_git
-from tileport_skill.agent.by_roles import run_roles
+from tileport_skill.agent.by_roles import Judge, run_roles
 from tileport_skill.agent.client import Refused
 from tileport_skill.agent.editor import Editor
 from tileport_skill.agent.loop import Ended, Limits, converse
@@ -33,6 +34,7 @@ from tileport_skill.agent.tools import Toolbox
 from tileport_skill.pipeline.begin import begin
 from tileport_skill.pipeline.records import Task as PortTask
 from tileport_skill.pipeline.roles import SKILL
+from tileport_skill.pipeline.submit import submit
 from tileport_skill.pipeline.verdicts import Role
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
@@ -90,6 +92,16 @@ class Played:
         return told
 
 
+def script_of(name: str) -> Script:
+    return load_script(SCRIPTS / name)
+
+
+def draft_into(tree: Path, operator: str) -> None:
+    """What the driver does before the roles begin at a draft."""
+    command = [sys.executable, "-m", "tileport_skill", "draft", operator, "--repo", str(tree), "--out", str(tree)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def hidden_tree(operator: str, folder: Path, change: Callable[[Path], None] = lambda _: None) -> Path:
     """FOLDER/work: TileGym as its wheel ships it with our cases, the operator's port hidden, as an agent gets it.
 
@@ -104,13 +116,15 @@ def hidden_tree(operator: str, folder: Path, change: Callable[[Path], None] = la
     return tree
 
 
-def play(script: Path, operator: str, folder: Path, *, drafted: bool = False, arch: str = "sm_90") -> Played:
+def play(
+    script: Script, operator: str, folder: Path, *, drafted: bool = False, arch: str = "sm_90", judge: Judge = submit
+) -> Played:
     """The roles on the tree at FOLDER/work, from preflight to their end."""
     tree, work = folder / "work", Work((folder / "port").resolve())
     checkout = open_checkout(tree.resolve())
     name = find_operator(read_operators(checkout), operator).name
     begin(work, PortTask(operator=name, repo=str(checkout.root), archs=(arch,), drafted=drafted))
-    replay = Replay(load_script(script))
+    replay = Replay(script)
     deadline = time.monotonic() + _SECONDS
     shell = Shell(tree, environment=_environment(folder))
     toolbox = Toolbox(shell, Editor(tree), shell_seconds=_SECONDS, deadline=deadline)
@@ -127,7 +141,7 @@ def play(script: Path, operator: str, folder: Path, *, drafted: bool = False, ar
         )
 
     try:
-        ended = run_roles(work, talk)
+        ended = run_roles(work, talk, judge)
     finally:
         shell.restart()
     return Played(work=work, ended=ended, sent=tuple(replay.sent))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.role_scripts import SCRIPTS, Played, add_spread, hidden_tree, play
+from tests.role_scripts import Played, add_spread, draft_into, hidden_tree, play, script_of
 from tileport_skill.pipeline.diagnosis import Diagnosis
+from tileport_skill.pipeline.machine import Complete
 
 DATA = Path(__file__).parent / "data" / "checkout"
 
@@ -33,7 +32,7 @@ def diagnosis(played: Played) -> Diagnosis:
 
 
 def test_a_verdict_without_an_owner_stops(scale: Path) -> None:
-    played = play(SCRIPTS / "no_owner", "scale", scale)
+    played = play(script_of("no_owner"), "scale", scale)
     assert played.route == ["preflight: pass", "analyzer: pass", "kernel-writer: equal", "host-builder: fail"]
     assert played.ended.state == "failed"
     found = diagnosis(played)
@@ -41,7 +40,7 @@ def test_a_verdict_without_an_owner_stops(scale: Path) -> None:
 
 
 def test_a_report_that_says_all_is_well_of_files_that_are_wrong_is_caught_each_time(scale: Path) -> None:
-    played = play(SCRIPTS / "false_report", "scale", scale)
+    played = play(script_of("false_report"), "scale", scale)
     assert played.route == [
         "preflight: pass",
         "analyzer: pass",
@@ -56,7 +55,7 @@ def test_a_report_that_says_all_is_well_of_files_that_are_wrong_is_caught_each_t
 
 def test_where_the_machine_lacks_something_no_role_is_asked(scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEPORT_EMITTER", str(scale / "nowhere"))
-    played = play(SCRIPTS / "broken_environment", "scale", scale)
+    played = play(script_of("broken_environment"), "scale", scale)
     assert played.route == ["preflight: fail"]
     assert played.sent == ()
     found = diagnosis(played)
@@ -79,7 +78,7 @@ def test_an_operator_is_ported_by_its_roles(operator: str, tmp_path: Path) -> No
     tree = hidden_tree(operator, tmp_path)
     if operator == "silu_and_mul":  # the demo's script, which begins at a draft that the driver has made
         draft_into(tree, operator)
-    played = play(SCRIPTS / operator, operator, tmp_path, drafted=operator == "silu_and_mul")
+    played = play(script_of(operator), operator, tmp_path, drafted=operator == "silu_and_mul")
     assert played.route == WHOLE, played.ended.reason
     assert played.ended.state == "finished"
     checked = played.work.history()[2]
@@ -94,7 +93,7 @@ def test_an_operator_is_ported_by_its_roles(operator: str, tmp_path: Path) -> No
 @pytest.mark.soak
 def test_an_operator_that_cuTile_itself_cannot_compile_ends_as_a_diagnosis(tmp_path: Path) -> None:
     hidden_tree("group_gemm", tmp_path)
-    played = play(SCRIPTS / "group_gemm", "group_gemm", tmp_path)
+    played = play(script_of("group_gemm"), "group_gemm", tmp_path)
     assert played.route == ["preflight: pass", "analyzer: pass", "kernel-writer: blocked"]
     found = diagnosis(played)
     assert (found.why, found.owner) == ("the kernel writer was blocked", "compiler")
@@ -103,7 +102,7 @@ def test_an_operator_that_cuTile_itself_cannot_compile_ends_as_a_diagnosis(tmp_p
 @pytest.mark.soak
 def test_a_wrong_axis_goes_to_the_analyst_back_to_the_writer_and_passes(tmp_path: Path) -> None:
     hidden_tree("spread", tmp_path, add_spread)
-    played = play(SCRIPTS / "wrong_axis", "spread", tmp_path)
+    played = play(script_of("wrong_axis"), "spread", tmp_path)
     assert played.route == [
         "preflight: pass",
         "analyzer: pass",
@@ -118,7 +117,7 @@ def test_a_wrong_axis_goes_to_the_analyst_back_to_the_writer_and_passes(tmp_path
 @pytest.mark.soak
 def test_strides_in_the_wrong_order_are_the_hosts_and_its_second_run_repairs_them(tmp_path: Path) -> None:
     hidden_tree("spread", tmp_path, add_spread)
-    played = play(SCRIPTS / "host_stride", "spread", tmp_path)
+    played = play(script_of("host_stride"), "spread", tmp_path)
     assert played.route == [
         "preflight: pass",
         "analyzer: pass",
@@ -127,11 +126,6 @@ def test_strides_in_the_wrong_order_are_the_hosts_and_its_second_run_repairs_the
         "host-builder: pass",
         "performance-verifier: not-run",
     ], played.ended.reason
-
-
-def draft_into(tree: Path, operator: str) -> None:
-    command = [sys.executable, "-m", "tileport_skill", "draft", operator, "--repo", str(tree), "--out", str(tree)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def contract(played: Played) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tileport_skill.agent.task import Task
 from tileport_skill.pipeline.brief import brief
 from tileport_skill.pipeline.ending import conclude, cut_short
 from tileport_skill.pipeline.machine import Complete, Run
-from tileport_skill.pipeline.records import Problem
+from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.submit import submit
 from tileport_skill.pipeline.verdicts import Role, Verdict
 from tileport_skill.pipeline.work import Work
@@ -22,9 +22,11 @@ editor; there is no network. What counts is what the files do: programs check th
 nothing that they can see.
 """
 Talk = Callable[[Task, Role], Ended]
+Judge = Callable[[Work, Role, str | None, Sequence[Problem]], Entry]
+"""What takes a run in; another than `submit` only where the conversations alone are looked at."""
 
 
-def run_roles(work: Work, talk: Talk) -> Ended:
+def run_roles(work: Work, talk: Talk, judge: Judge = submit) -> Ended:
     """Runs every role that is due until the port has ended, or nothing answers any more.
 
     A role whose conversation failed is submitted like any other: what it left decides. Where the model was away, or
@@ -45,7 +47,7 @@ def run_roles(work: Work, talk: Talk) -> Ended:
             path = cut_short(work, step.role, ended.reason)
             return _end("failed", f"{ended.reason}; see {path}", turns, calls, over=True)
         with work.locked():
-            submit(work, step.role, None if ended.state == "finished" else ended.reason, tampered)
+            judge(work, step.role, None if ended.state == "finished" else ended.reason, tampered)
     path = conclude(work, step)
     if isinstance(step, Complete):
         return _end("finished", f"the port is complete: {step.outcome}; see {path}", turns, calls)
