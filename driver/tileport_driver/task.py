@@ -61,8 +61,7 @@ def told_text(draft: DraftRun | None, diagnosis: str, previous_patch: bool) -> s
 
     Empty where there is nothing to tell.
     """
-    about = _about(draft) if draft is not None and (draft.refused or draft.report is None) else ""
-    return f"{about}{_before(diagnosis, previous_patch)}".lstrip()
+    return f"{_half_drafted(_gaps(draft))}{_before(diagnosis, previous_patch)}".lstrip()
 
 
 def _before(diagnosis: str, previous_patch: bool) -> str:
@@ -76,6 +75,16 @@ def _before(diagnosis: str, previous_patch: bool) -> str:
 def _about(draft: DraftRun | None) -> str:
     if draft is None:
         return ""
+    return _half_drafted(_gaps(draft)) or _DRAFTED
+
+
+def _half_drafted(gaps: list[str]) -> str:
+    return _HALF_DRAFTED.format(reasons="\n".join(f"- {gap}" for gap in gaps)) if gaps else ""
+
+
+def _gaps(draft: DraftRun | None) -> list[str]:
+    """What the program could not draft, each with its reason."""
+    if draft is None:
+        return []
     refused = [f"{one.kernel}: {one.reason}" for one in draft.report.refused] if draft.report is not None else []
-    reasons = [*draft.refused, *([] if draft.refused else refused)]
-    return _HALF_DRAFTED.format(reasons="\n".join(f"- {reason}" for reason in reasons)) if reasons else _DRAFTED
+    return [*draft.refused, *([] if draft.refused else refused)]

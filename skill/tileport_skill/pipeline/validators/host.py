@@ -19,7 +19,7 @@ from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.judge.library import LIBRARY
 from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.validators.facts import broken_rules
+from tileport_skill.pipeline.validators.facts import GRAPHS_FIRST, broken_rules
 from tileport_skill.pipeline.validators.kernel import told, unequal
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
@@ -50,7 +50,9 @@ def check_host(work: Work) -> Checked:
         return Checked(problems=(blame(log, files),), facts=())
     with tempfile.TemporaryDirectory(prefix="tileport-check-") as folder:
         try:
-            rows = list(verify(checkout, operator, work.task().archs, Path(folder), None, library, tuning=False))
+            archs = work.task().archs
+            found = verify(checkout, operator, archs, Path(folder), None, library, tuning=False, budget=GRAPHS_FIRST)
+            rows = list(found)
         except RequestError as error:
             return Checked(problems=(Problem(owner=HOST, text=str(error)),), facts=("the library is built",))
     rows_text = json.dumps(TypeAdapter(list[Row]).dump_python(rows, mode="json"), indent=1)
