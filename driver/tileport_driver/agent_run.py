@@ -57,8 +57,8 @@ _ROLES_ARCH = "sm_90"
 """Roles compare for one architecture, within seconds after each edit; the gates do it for all."""
 _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
-_MODEL_STAYED_AWAY = 3
-"""Exit status of the agent's process, see `tileport_skill.agent`."""
+_MODEL_STAYED_AWAY, _CHECKS_BROKE_DOWN = 3, 4
+"""Exit statuses of the agent's process, see `tileport_skill.agent`."""
 _MOST_DISK = 8 * 2**30
 _MEASURE_EVERY = 10.0
 _BUDGET = Budget(tokens=6_000_000, dollars=Decimal(40), shares=ROLE_SHARES)
@@ -292,6 +292,8 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
         return "finished", words
     if finished.exit_code == _MODEL_STAYED_AWAY:
         raise Transient(f"the model could not be reached: {words or finished.last_lines(3)}")
+    if finished.exit_code == _CHECKS_BROKE_DOWN and status is not None:
+        raise MachineryError(f"what checks the roles broke down: {status.exit_reason or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
         raise Transient(
             f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "

@@ -22,14 +22,15 @@ from tileport_skill.agent.status import StatusBoard
 from tileport_skill.agent.task import Task, read_task
 from tileport_skill.agent.tools import Toolbox
 from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
-from tileport_skill.errors import RequestError
+from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.pipeline.begin import begin
 from tileport_skill.pipeline.records import Task as PortTask
 from tileport_skill.pipeline.work import Work, open_work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 
-FINISHED, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
-"""Exit statuses. The last: the model was away for longer than the agent's patience, which is no fault of its."""
+FINISHED, FAILED, USAGE, UNREACHABLE, MACHINERY = 0, 1, 2, 3, 4
+"""Exit statuses. The last two are no fault of the agent's: the model was away for longer than its patience, or what
+checks the roles broke down."""
 
 _GRACE = 60.0
 """Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
@@ -88,6 +89,10 @@ def main() -> int:
             else:
                 assert task is not None
                 ended = talk(task)
+        except MachineryError as error:
+            board.update(state="failed", stage="ended", exit_reason=str(error))
+            print(error, file=sys.stderr)
+            return MACHINERY
         finally:
             shell.restart()
         _write_end(options.out, ended)

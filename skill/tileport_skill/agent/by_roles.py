@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tileport_skill.agent.loop import Ended
 from tileport_skill.agent.task import Task
+from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.brief import brief
 from tileport_skill.pipeline.ending import conclude, cut_short
-from tileport_skill.pipeline.machine import Complete, Run
+from tileport_skill.pipeline.machine import Complete, Run, Stop
 from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.submit import submit
 from tileport_skill.pipeline.verdicts import Role, Verdict
@@ -37,8 +38,13 @@ def run_roles(work: Work, talk: Talk, judge: Judge = submit) -> Ended:
     while isinstance(step := work.step(), Run):
         if step.role is Role.PREFLIGHT:
             return _end("failed", "this folder has not been through preflight", turns, calls)
+        try:
+            told = message(work, step)
+        except RequestError as error:  # a role took away what the checkout needs to be one
+            path = conclude(work, Stop(f"{step.role} cannot go on: {error}"))
+            return _end("failed", f"the port was given up: {error}; see {path}", turns, calls)
         kept = work.history_file.read_bytes()
-        ended = talk(Task(system=SYSTEM, message=message(work, step)), step.role)
+        ended = talk(Task(system=SYSTEM, message=told), step.role)
         turns, calls = turns + ended.turns, calls + ended.tool_calls
         if ended.unreachable:
             return replace(ended, turns=turns, tool_calls=calls)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.roles import own_files
 from tileport_skill.pipeline.validators.checked import Checked, decide
@@ -45,11 +46,10 @@ def submit(work: Work, role: Role, conversation: str | None = None, strayed_too:
     work.expect(role)
     history = work.history()
     report = work.report(role, history)
-    checkout, operator = work.place()
-    tree = hash_tree(checkout.root)
+    tree = hash_tree(Path(work.task().repo))
     claimed, problems = read_report(report, role)
     problems += strayed_too
-    problems += strayed(history[-1].tree, tree, own_files(role, port_files(checkout, operator)))
+    problems += _strayed(work, role, history[-1].tree, tree)
     facts: tuple[str, ...] = ()
     verdict = MALFORMED
     if claimed is not None and not problems:
@@ -85,6 +85,14 @@ def read_report(path: Path, role: Role) -> tuple[Verdict | None, list[Problem]]:
     except UnicodeDecodeError:
         return None, [Problem(owner=MALFORMED, text="the report is no UTF-8 text")]
     return (verdict, []) if isinstance(verdict, Verdict) else (None, [Problem(owner=MALFORMED, text=verdict)])
+
+
+def _strayed(work: Work, role: Role, before: dict[str, str], after: dict[str, str]) -> list[Problem]:
+    try:
+        checkout, operator = work.place()
+    except RequestError:  # so much is gone that the operator is none any more: then nothing of that was the role's
+        return strayed(before, after, frozenset())
+    return strayed(before, after, own_files(role, port_files(checkout, operator)))
 
 
 def strayed(before: dict[str, str], after: dict[str, str], own: frozenset[str]) -> list[Problem]:

@@ -197,3 +197,15 @@ def test_a_role_that_writes_the_history_finds_it_put_back_and_its_run_is_not_tak
         (Role.KERNEL_WRITER, Verdict.BLOCKED),
     ]
     assert "which is no role's; it was put back" in history[2].problems[0].text
+
+
+def test_a_role_that_deletes_the_reference_is_asked_to_undo_it_and_then_given_up(analyzed: Place) -> None:
+    gone = f"{BLOCKED.format(analyzed.work.root)}; rm tilegym/ops/cutile/scale.py"
+    model = Model(analyzed, [bash(gone), DONE])
+    ended = run_roles(analyzed.work, model.talk)
+    model.shell.restart()
+    assert ended.state == "failed"
+    last = analyzed.work.history()[-1]
+    assert (last.role, last.verdict) == (Role.KERNEL_WRITER, Verdict.MALFORMED)
+    assert "undo it: tilegym/ops/cutile/scale.py" in last.problems[0].text
+    assert "cannot go on: No operator is named" in (analyzed.work.root / "diagnosis.md").read_text()
