@@ -55,7 +55,9 @@ def contract(work: Work, history: Sequence[Entry]) -> list[dict[str, str | None]
     """Every file that belongs to the port, with who wrote it and its hash; `None` for the hash of what is missing."""
     checkout, operator = work.place()
     found: list[dict[str, str | None]] = []
-    found += [_line(name, checkout.root / name, _writer(name, history)) for name in port_files(checkout, operator).all]
+    before = "a program's draft" if work.task().drafted else "the checkout"
+    for name in port_files(checkout, operator).all:
+        found.append(_line(name, checkout.root / name, _writer(name, history) or before))
     for path in sorted(work.root.rglob("*")):
         if path.is_file() and path.name not in {"contract.json", "lock"} and "scratch" not in path.parts:
             name = path.relative_to(work.root).as_posix()
@@ -94,12 +96,12 @@ def _author(name: str) -> str:
     return "a role" if name.startswith("notes/") else "program"
 
 
-def _writer(path: str, history: Sequence[Entry]) -> str:
-    """The role after whose run the file had the hash it has at the end."""
+def _writer(path: str, history: Sequence[Entry]) -> str | None:
+    """The role after whose run the file had the hash it has at the end; None for what no role has changed."""
     for entry, before in _backwards(history):
         if entry.tree.get(path) != before.get(path):
             return str(entry.role)
-    return "the checkout"
+    return None
 
 
 def _backwards(history: Sequence[Entry]) -> Iterator[tuple[Entry, dict[str, str]]]:
