@@ -197,8 +197,10 @@ def write_task(attempt: AttemptFolder) -> None:
         shutil.copyfile(patch, attempt.task / PREVIOUS_PATCH)
     text = task_text(attempt.checkout(), attempt.draft_run(), request.diagnosis, patch is not None)
     (attempt.task / "task.md").write_text(text, encoding="utf-8")
-    if before_text := told_text(attempt.draft_run(), request.diagnosis, patch is not None):
-        (attempt.task / BEFORE).write_text(before_text, encoding="utf-8")
+    told, told_file = told_text(attempt.draft_run(), request.diagnosis, patch is not None), attempt.task / BEFORE
+    told_file.unlink(missing_ok=True)
+    if told:
+        told_file.write_text(told, encoding="utf-8")
 
 
 def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:
