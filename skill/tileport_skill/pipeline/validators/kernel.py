@@ -17,6 +17,7 @@ from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.verdicts import Equal
 from tileport_skill.verify import Row, verify_kernel
+from tileport_skill.verify_page import reason
 
 OWNER = Verdict.FAIL_KERNEL
 
@@ -40,7 +41,7 @@ def check_kernel(work: Work) -> Checked:
 def unequal(rows: list[Row], owner: Verdict) -> list[Problem]:
     """What is not equal, by kernel and reason, each once, with how often."""
     counted = Counter(
-        (row.arch, row.kernel, row.verdict.verdict, "; ".join(getattr(row.verdict, "reasons", ()))[:300])
+        (row.arch, row.kernel, row.verdict.verdict, reason(row.verdict)[:300])
         for row in rows
         if row.counts and not isinstance(row.verdict, Equal)
     )
