@@ -5,8 +5,8 @@ One target repository and one finished attempt serve the tests that only look; t
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +26,7 @@ from tileport_driver.git import run_git
 from tileport_driver.host.engine import docker_engine
 from tileport_driver.progress import Progress
 from tileport_driver.records import Failed, Inconclusive, NotPorted, NotRun, Passed, Refused, Rejected, Unproved
+from tileport_driver.reporting import role_costs
 from tileport_driver.requests import Order
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
@@ -115,7 +116,7 @@ def test_the_agent_began_at_a_whole_draft_and_was_told_so(attempt: AttemptFolder
         "_silu_and_mul_kernel_row_wise",
         "_silu_and_mul_backward_kernel_row_wise",
     ]
-    assert "A program has drafted the port already" in (attempt.path / "task" / "task.md").read_text()
+    assert "A program has drafted the port already" in attempt.transcript.read_text()
     assert "A program drafted a whole port first." in (attempt.path / "report.md").read_text()
 
 
@@ -137,9 +138,35 @@ def test_neither_container_nor_socket_nor_tree_is_left(attempt: AttemptFolder) -
     assert not attempt.work.exists()
 
 
+def test_the_port_went_through_its_roles_and_each_was_judged_by_its_files(attempt: AttemptFolder) -> None:
+    run = attempt.agent_run()
+    assert run is not None
+    assert [(str(turn.role), str(turn.verdict)) for turn in run.roles] == [
+        ("preflight", "pass"),
+        ("analyzer", "pass"),
+        ("kernel-writer", "equal"),
+        ("host-builder", "pass"),
+        ("performance-verifier", "not-run"),
+    ]
+    facts = {str(turn.role): "; ".join(turn.facts) for turn in run.roles}
+    assert "compiled kernels equal by same graph" in facts["kernel-writer"]
+    assert "the library is built" in facts["host-builder"]
+    assert "| 4 | host-builder | **pass** |" in (attempt.path / "report.md").read_text()
+    contract = json.loads((attempt.roles / "contract.json").read_text())
+    assert contract["outcome"] == "inconclusive"
+    written = {one["path"]: one["by"] for one in contract["files"]}
+    assert written[KERNEL] == "kernel-writer"
+
+
+def test_what_each_role_used_is_on_record(attempt: AttemptFolder) -> None:
+    costs = {cost.role: cost for cost in role_costs(attempt)}
+    assert list(costs) == ["analyzer", "kernel-writer", "host-builder", "performance-verifier"]
+    assert all(cost.tokens > 100 for cost in costs.values())
+
+
 def test_the_transcript_names_every_tool_call_and_no_token(attempt: AttemptFolder) -> None:
     text = attempt.transcript.read_text()
-    assert "tileport-skill verify" in text
+    assert "tileport-skill check kernel-writer" in text
     assert (attempt.path / "broker.token").read_text() not in text
 
 
@@ -162,8 +189,8 @@ def test_a_patch_with_a_seventh_file_is_rejected_and_nothing_of_it_lands(target:
 @pytest.mark.soak  # for every kernel an input is looked for on which the two part
 def test_a_kernel_whose_tile_ir_differs_is_rejected_naming_the_specialisation(target: Path, tmp_path: Path) -> None:
     kernel = "$(find . -path '*silu_and_mul_kernel/kernel.rs')"
-    spoil = f"sed -i 's/let result = silu_a \\* value/let result = silu_a + value/' {kernel}"
-    script = changed_script(tmp_path, [{"reply": [bash(spoil)]}])
+    spoil = f"sed -i 's/let result = silu_a \\*/let result = silu_a +/' {kernel}"
+    script = write_script(tmp_path, [{"reply": [bash(spoil)]}, {"reply": [{"text": "done"}]}])
     ended = port(replace(order(target, script), draft=True), Progress(), lambda: False)
     assert isinstance(ended.outcome, NotPorted), ended.outcome
     assert "_silu_and_mul_kernel_row_wise" in ended.outcome.reasons[0]
@@ -256,8 +283,8 @@ def changed(target: Path, appended: dict[str, str]) -> str:
 
 
 def order(target: Path, script: Path) -> Order:
-    """Of a conversation that needs no draft to begin at."""
-    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script, draft=False)
+    """Of one conversation, without roles that would see what is wrong before the gates do, and without a draft."""
+    return Order(operator="silu_and_mul", repository=target, engine="scripted", script=script, draft=False, roles=False)
 
 
 def bash(command: str) -> dict[str, object]:
@@ -269,15 +296,9 @@ def write_script(folder: Path, turns: list[dict[str, object]]) -> Path:
     return folder
 
 
-def changed_script(folder: Path, more: list[dict[str, object]]) -> Path:
-    """The demo's script with turns put in before its comparison, and without that."""
-    shutil.copytree(demo_script(), folder, dirs_exist_ok=True)
-    turns = yaml.safe_load((folder / "script.yaml").read_text())
-    return write_script(folder, [*turns[:2], *more, {"reply": [{"text": "done"}]}])
-
-
 def start(target: Path, script: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tileport_driver", "port", "silu_and_mul", "--repo", str(target), "--no-draft"]
+    command.append("--no-roles")
     return subprocess.Popen(
         [*command, "--script", str(script)], start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tileport_bot.excerpts import Excerpt
 from tileport_driver.records import Acceptance, Failed, GateName, MachineryFailed, NotPorted, Refused
 from tileport_driver.report import first_line_and_rest
+from tileport_skill.pipeline.diagnosis import Diagnosis as GivenUp
 
-Owner = Literal["kernel", "host", "environment", "compiler", "agent", "request", "draft", "unknown"]
+Owner = Literal["kernel", "host", "environment", "compiler", "agent", "budget", "request", "draft", "unknown"]
 
 OWNERS: dict[Owner, str] = {
     "kernel": "the kernel (`kernel.rs`)",
@@ -18,6 +19,7 @@ OWNERS: dict[Owner, str] = {
     "environment": "the environment: our machine or set-up, not the port",
     "compiler": "the compiler, not the port",
     "agent": "the agent: it left no port that could be judged",
+    "budget": "nobody: the budget of tokens and money was spent before the port was done",
     "request": "the request",
     "draft": "the drafting program: it has no words for this operator. A draft costs no attempt",
     "unknown": "not told by the record: kernel or host",
@@ -54,13 +56,19 @@ def diagnose(
     excerpt: Excerpt | None,
     *,
     drafted: bool = False,
+    given_up: GivenUp | None = None,
 ) -> Diagnosis:
-    """`drafted`: no model was in the loop."""
+    """`drafted`: no model was in the loop. `given_up`: what the roles left where they came to no port."""
     match outcome:
         case Refused(reason=reason):
             return _without_gate("The request cannot be served as asked.", (reason,), "request")
         case MachineryFailed(reason=reason):
             return _without_gate("Our own machinery failed. This costs no attempt.", (reason,), "environment")
+        case NotPorted(reasons=reasons) if failed is None and given_up is not None:
+            return replace(
+                _without_gate("The roles gave the port up before any gate.", reasons, given_up.owner),
+                excerpt=Excerpt(None, _route(given_up)),
+            )
         case NotPorted(reasons=reasons) if failed is None:
             return _without_gate("No gate was reached.", reasons, "draft" if drafted else "agent")
     assert failed is not None
@@ -71,6 +79,15 @@ def diagnose(
         owner=owner_of(failed, excerpt),
         excerpt=excerpt,
     )
+
+
+def _route(given_up: GivenUp) -> str:
+    """Each run of a role and its verdict, with what the role itself had said where programs found otherwise."""
+    lines = []
+    for turn in given_up.runs:
+        said = f" (it said {turn.claimed})" if turn.claimed not in (None, turn.verdict) else ""
+        lines.append(f"{turn.number}. {turn.role}: {turn.verdict}{said}")
+    return "\n".join(lines)
 
 
 def owner_of(failed: Failed, excerpt: Excerpt | None) -> Owner:

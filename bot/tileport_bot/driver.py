@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from tileport_bot.status import Stage
 from tileport_driver.records import Acceptance, DraftRun, GateName, Outcome, Usage
 from tileport_driver.report import IrRow
+from tileport_skill.pipeline.diagnosis import Diagnosis
 
 
 class FileChange(NamedTuple):
@@ -38,6 +39,8 @@ class Finished:
     ir_rows: tuple[IrRow, ...] = ()
     reruns: tuple[Rerun, ...] = ()
     usage: Usage | None = None
+    given_up: Diagnosis | None = None
+    """Why the roles gave the port up, where they did."""
     draft: DraftRun | None = None
     """What the drafting program came to, where no model was in the loop; such an attempt costs none."""
 

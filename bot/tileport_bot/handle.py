@@ -124,7 +124,8 @@ def conclude(record: Record, finished: Finished, pull_request: PullRequest | Non
         return ended(record, Stage.DONE, outcome.kind), result
     failed = first_failed_gate(finished.acceptance)
     excerpt = first_failure(failed, finished.attempt_dir) if failed else None
-    diagnosis = diagnose(outcome, failed, excerpt, drafted=finished.draft is not None)
+    drafted = finished.draft is not None
+    diagnosis = diagnose(outcome, failed, excerpt, drafted=drafted, given_up=finished.given_up)
     spent = record.spent + (isinstance(outcome, NotPorted) and finished.draft is None)
     record = replace(ended(record, Stage.FAILED, how_it_ended(outcome, diagnosis)), spent=spent)
     return record, Result(outcome=outcome, diagnosis=diagnosis, finished=finished)

@@ -76,6 +76,7 @@ def _finished(ended: Ended) -> Finished:
         ir_rows=ir_rows(attempt),
         reruns=(Rerun("tile-ir", f"tileport-skill verify {attempt.request().operator} --repo ."),),
         usage=run.usage if run else None,
+        given_up=run.given_up if run else None,
         draft=attempt.draft_alone(),
     )
 

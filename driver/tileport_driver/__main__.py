@@ -70,6 +70,7 @@ def port_command(
         Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
     ] = None,
     draft: Annotated[bool, typer.Option(help="Have the agent begin at a program's draft.")] = True,
+    roles: Annotated[bool, typer.Option(help="By the skill's roles; else in one conversation.")] = True,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
     as_json: AsJson = False,
@@ -79,7 +80,16 @@ def port_command(
         hint = "--script / --live / --engine"
         raise typer.BadParameter("give one of --script FOLDER, --live and --engine none", param_hint=hint)
     writer: EngineName = engine or ("anthropic" if live else "scripted")
-    order = Order(operator=operator, repository=repo, engine=writer, script=script, base=base, keep=keep, draft=draft)
+    order = Order(
+        operator=operator,
+        repository=repo,
+        engine=writer,
+        script=script,
+        base=base,
+        keep=keep,
+        draft=draft,
+        roles=roles,
+    )
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
 
 

@@ -12,13 +12,14 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
 import docker
 from pydantic import TypeAdapter, ValidationError
 
-from tileport_driver.broker.budget import Budget
+from tileport_driver.broker.budget import ROLE_SHARES, Budget, check_budget
 from tileport_driver.broker.engines import LiveModel, Model, ScriptedModel
 from tileport_driver.broker.script import load_script
 from tileport_driver.broker.server import Broker
@@ -39,8 +40,9 @@ from tileport_driver.failures import Transient
 from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.progress import Progress
 from tileport_driver.records import AgentRun, PortRequest
+from tileport_driver.roles_run import machine_lacks, read_diagnosis, read_turns
 from tileport_driver.store import AttemptFolder, attempt_of
-from tileport_driver.task import PREVIOUS_PATCH, task_text
+from tileport_driver.task import BEFORE, PREVIOUS_PATCH, task_text, told_text
 from tileport_skill.agent.report import REPORT_FILE, AgentReport
 from tileport_skill.agent.status import read_status
 from tileport_skill.agent.wire import TOKEN_VARIABLE
@@ -50,13 +52,16 @@ KEY_VARIABLE = "ANTHROPIC_API_KEY"
 LIVE_MODEL = "claude-opus-4-6"
 SCRIPTED_MODEL = "scripted"
 _INSIDE_SECONDS = 3600.0
+_ROLES = "/port"
+_ROLES_ARCH = "sm_90"
+"""Roles compare for one architecture, within seconds after each edit; the gates do it for all."""
 _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
-_MODEL_STAYED_AWAY = 3
-"""Exit status of the agent's process, see `tileport_skill.agent`."""
+_MODEL_STAYED_AWAY, _CHECKS_BROKE_DOWN = 3, 4
+"""Exit statuses of the agent's process, see `tileport_skill.agent`."""
 _MOST_DISK = 8 * 2**30
 _MEASURE_EVERY = 10.0
-_BUDGET = Budget(tokens=6_000_000)
+_BUDGET = Budget(tokens=6_000_000, dollars=Decimal(40), shares=ROLE_SHARES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +103,7 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
                 spec.limits,
                 tick=lambda: _watch(host.progress, broker),
                 stop=host.stop,
-                beat=_Signs(_status_dir(attempt), (tree, _status_dir(attempt))),
+                beat=_Signs(_status_dir(attempt), (tree, _status_dir(attempt), attempt.roles)),
             )
         except (Stopped, Transient):
             with contextlib.suppress(Transient):  # an engine that does not answer keeps it, and the next try adopts it
@@ -116,6 +121,10 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
     except MachineryError:
         remove(host.client, spec.name)
         raise
+    given_up = read_diagnosis(attempt.roles)
+    if lacks := machine_lacks(given_up):
+        remove(host.client, spec.name)
+        raise MachineryError(lacks)
     return AgentRun(
         status=status,
         exit_code=finished.exit_code,
@@ -123,6 +132,8 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
         turns=turns,
         usage=usage,
         summary=summary,
+        roles=read_turns(attempt.roles),
+        given_up=given_up if status == "failed" else None,
     )
 
 
@@ -167,8 +178,17 @@ def start_over(client: docker.DockerClient, attempt: AttemptFolder) -> bool:
     return True
 
 
+def forget(attempt: AttemptFolder) -> None:
+    """What roles have done so far goes with the tree that they did it in."""
+    shutil.rmtree(attempt.roles, ignore_errors=True)
+
+
 def write_task(attempt: AttemptFolder) -> None:
-    """What the agent is told, where its container will find it; a second attempt finds the first one's patch too."""
+    """What the agent is told, where its container will find it; a second attempt finds the first one's patch too.
+
+    One conversation is told in `task.md`; roles have texts of their own and are pointed at what only this attempt has
+    to say, `before.md`.
+    """
     request = attempt.request()
     attempt.task.mkdir(exist_ok=True)
     before = attempt_of(request.previous) if request.previous else None
@@ -177,6 +197,10 @@ def write_task(attempt: AttemptFolder) -> None:
         shutil.copyfile(patch, attempt.task / PREVIOUS_PATCH)
     text = task_text(attempt.checkout(), attempt.draft_run(), request.diagnosis, patch is not None)
     (attempt.task / "task.md").write_text(text, encoding="utf-8")
+    told, told_file = told_text(attempt.draft_run(), request.diagnosis, patch is not None), attempt.task / BEFORE
+    told_file.unlink(missing_ok=True)
+    if told:
+        told_file.write_text(told, encoding="utf-8")
 
 
 def clean_up(client: docker.DockerClient, attempt: AttemptFolder) -> None:
@@ -193,29 +217,42 @@ def _model(request: PortRequest) -> tuple[Model, str]:
     key = os.environ.get(KEY_VARIABLE)
     if not key:
         raise RequestError(f"--live needs {KEY_VARIABLE} in the environment; it never enters the container.")
+    check_budget(_BUDGET, LIVE_MODEL)
     return LiveModel(key), LIVE_MODEL
 
 
 def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, model: str) -> ContainerSpec:
     status = _status_dir(attempt)
     status.mkdir(exist_ok=True)
+    attempt.roles.mkdir(exist_ok=True)
     attempt.sockets.mkdir(parents=True, exist_ok=True)
     write_task(attempt)  # again: now it is known what was drafted
-    for folder in (tree, status):
+    for folder in (tree, status, attempt.roles):
         give_to_container_user(folder)
     return ContainerSpec(
         name=container_name(attempt),
         image=host.image,
         attempt=attempt.id,
         command=(
-            *("--task", "/task/task.md", "--work", "/work", "--broker", "/run/broker", "--out", "/status"),
+            *_what(attempt),
+            *("--work", "/work", "--broker", "/run/broker", "--out", "/status"),
             *("--model", model, "--seconds", str(_INSIDE_SECONDS)),
         ),
-        writable={tree: "/work", status: "/status"},
+        writable={tree: "/work", status: "/status", attempt.roles: _ROLES},
         readable={**host.toolchain.mounts, attempt.sockets: "/run/broker", attempt.task: "/task"},
         environment={TOKEN_VARIABLE: broker_token(attempt)},
         limits=_LIMITS,
     )
+
+
+def _what(attempt: AttemptFolder) -> tuple[str, ...]:
+    """One conversation about `task.md`, or the roles, which begin at a draft if a whole one is there."""
+    request, draft = attempt.request(), attempt.draft_run()
+    if not request.roles:
+        return ("--task", "/task/task.md")
+    told = ("--told", f"/task/{BEFORE}") if (attempt.task / BEFORE).is_file() else ()
+    drafted = ("--drafted",) if draft is not None and draft.report is not None and draft.report.files else ()
+    return ("--roles", _ROLES, "--operator", request.operator, "--arch", _ROLES_ARCH, *drafted, *told)
 
 
 def broker_token(attempt: AttemptFolder) -> str:
@@ -257,6 +294,8 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
         return "finished", words
     if finished.exit_code == _MODEL_STAYED_AWAY:
         raise Transient(f"the model could not be reached: {words or finished.last_lines(3)}")
+    if finished.exit_code == _CHECKS_BROKE_DOWN and status is not None:
+        raise MachineryError(f"what checks the roles broke down: {status.exit_reason or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
         raise Transient(
             f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "

@@ -25,6 +25,7 @@ from tileport_driver.agent_run import (
     ScriptMismatch,
     broker_token,
     clean_up,
+    forget,
     run_agent,
     start_over,
     write_task,
@@ -170,6 +171,7 @@ def _draft(attempt: AttemptFolder, host: Host) -> None:
 
 def _prepare_again(attempt: AttemptFolder, host: Host) -> None:
     draft_run.forget(attempt)
+    forget(attempt)
     prepare(attempt, host)
     host.progress.enter(Stage.RUNNING)
 
@@ -194,8 +196,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
 def check(attempt: AttemptFolder, host: Host) -> None:
     """The gates, from base tree and patch alone."""
     host.progress.enter(Stage.CHECKING)
-    patch, draft = attempt.patch(), attempt.draft_alone()
-    if patch is None or (draft is not None and draft.refused):
+    patch, draft, run_record = attempt.patch(), attempt.draft_alone(), attempt.agent_run()
+    if patch is None or (draft is not None and draft.refused) or (run_record and run_record.given_up):
         return
     seat = judge_on(host, gpu_gates(host.progress.say))
     acceptance = judge(seat, attempt, attempt.checkout(), patch)
@@ -263,12 +265,12 @@ def _from_where(attempt: AttemptFolder) -> str:
 
 
 def _finished(attempt: AttemptFolder) -> bool:
-    """Whether what lies in the tree is taken as a patch; of a draft also where it is not a whole port."""
+    """Whether what lies in the tree is taken as a patch; also what a draft or the roles could not bring to an end."""
     draft = attempt.draft_alone()
     if draft is not None:
         return draft.report is not None and bool(draft.report.files)
     run_record = attempt.agent_run()
-    return run_record is not None and run_record.status == "finished"
+    return run_record is not None and (run_record.status == "finished" or run_record.given_up is not None)
 
 
 def _agent_tree(attempt: AttemptFolder) -> Path:

@@ -18,6 +18,7 @@ from tileport_driver.records import (
     Rejected,
     Unproved,
 )
+from tileport_skill.pipeline.diagnosis import Diagnosis
 
 
 def accept(gates: tuple[Gate, ...]) -> Acceptance:
@@ -34,6 +35,8 @@ def decide(run: AgentRun | DraftRun, acceptance: Acceptance | None, delivery: De
     if isinstance(run, DraftRun):
         if run.refused:
             return NotPorted(reasons=run.refused)
+    elif run.given_up is not None:
+        return NotPorted(reasons=given_up(run.given_up))
     elif run.status != "finished":
         return NotPorted(reasons=(f"The agent {run.status}: {run.summary}",))
     if acceptance is None:
@@ -46,6 +49,13 @@ def decide(run: AgentRun | DraftRun, acceptance: Acceptance | None, delivery: De
     if isinstance(acceptance, Accepted):
         return Ported(delivery=delivery)
     return Unproved(delivery=delivery, missing=tuple(g for g in acceptance.gates if isinstance(g, NotRun)))
+
+
+def given_up(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Why the roles gave a port up, first in a sentence, then what was found."""
+    last = diagnosis.last
+    ended = f"{diagnosis.why}, after {len(diagnosis.runs)} runs; the last was {last.role}'s: {last.verdict}"
+    return (f"The roles gave the port up: {ended}.", *last.problems)
 
 
 def settle(acceptance: Acceptance, delivery: Delivery) -> Outcome:

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator
 
 from tileport_skill.draft.report import DraftReport
+from tileport_skill.pipeline.diagnosis import Diagnosis, Turn
 
 EngineName = Literal["scripted", "anthropic", "none"]
 """Who writes the port; `none`: a program, or whoever wrote a patch that was there already."""
@@ -38,6 +39,8 @@ class PortRequest:
     """The attempt before it that was spent, whose patch and diagnosis it starts from."""
     diagnosis: str = ""
     """Why that one brought no port, as its gates said."""
+    roles: bool = True
+    """Whether the port is made by the skill's roles, in bounded turns; else in one conversation."""
     keep: bool = False
     """Keep the work trees after the attempt, for a person to look at."""
     also_hidden: tuple[str, ...] = ()
@@ -137,6 +140,10 @@ class AgentRun:
     turns: int
     usage: Usage
     summary: str
+    roles: tuple[Turn, ...] = ()
+    """Of a port by roles: each run in order, as programs inside the container judged it."""
+    given_up: Diagnosis | None = None
+    """Why a port by roles was given up. Then nothing is judged, since there is no whole port."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -44,6 +45,17 @@ class Turn(NamedTuple):
     action: str
     """`bash`, `edit`, `view`, `says`…"""
     summary: str
+
+
+class RoleCost(NamedTuple):
+    """By the API's own usage figures; of a scripted model's, made up from bytes."""
+
+    role: str
+    exchanges: int
+    tokens: int
+    cached: int
+    """Of the tokens, those read from the cache."""
+    dollars: Decimal
 
 
 class StageTime(NamedTuple):
@@ -89,6 +101,8 @@ class ReportInput:
         return self.draft_run is not None and self.agent_run is None
 
     turns: tuple[Turn, ...] = ()
+    role_costs: tuple[RoleCost, ...] = ()
+    """What each role used, where the port was made by roles."""
     patch: Patch | None = None
     diff: str = ""
     acceptance: Acceptance | None = None
@@ -200,10 +214,32 @@ def _context(report: ReportInput) -> dict[str, object]:
         "author": "program" if report.no_model else "agent",
         "gates": [_gate_view(gate) for gate in gates],
         "missing": [gate for gate in gates if isinstance(gate, NotRun)],
+        "roles": _role_views(report.agent_run),
         "files": split_diff(report.diff),
         "tools": _tools_used(report.turns),
         "total_seconds": sum(stage.seconds for stage in report.stages),
     }
+
+
+class RoleView(NamedTuple):
+    """One run of a role, as pages show it."""
+
+    number: int
+    role: str
+    verdict: str
+    """With what the role itself said, where programs found otherwise."""
+    found: str
+
+
+def _role_views(run: AgentRun | None) -> list[RoleView]:
+    """Every run in order, so that each wrong turn stands where it was taken."""
+    views = []
+    for turn in run.roles if run is not None else ():
+        said = f", said {turn.claimed}" if turn.claimed not in (None, turn.verdict) else ""
+        ended = [f"its conversation ended: {turn.conversation}"] if turn.conversation else []
+        found = [first_line_and_rest(text)[0] for text in turn.problems[:3]] or list(turn.facts[:3])
+        views.append(RoleView(turn.number, str(turn.role), f"{turn.verdict}{said}", "; ".join([*found, *ended])))
+    return views
 
 
 def _gate_view(gate: Gate) -> dict[str, object]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from tileport_driver.broker.transcript import Exchange, read_transcript
 from tileport_driver.records import Outcome
-from tileport_driver.report import IrRow, ReportInput, StageTime, Turn, report_html, report_markdown
+from tileport_driver.report import IrRow, ReportInput, RoleCost, StageTime, Turn, report_html, report_markdown
 from tileport_driver.store import AttemptFolder
 from tileport_driver.tile_ir_words import table_rows
 from tileport_skill.agent.tools import describe
@@ -49,6 +50,7 @@ def gather(attempt: AttemptFolder, outcome: Outcome) -> ReportInput:
         agent_run=attempt.agent_run(),
         draft_run=attempt.draft_run(),
         turns=_turns(attempt),
+        role_costs=role_costs(attempt),
         patch=attempt.patch(),
         diff=attempt.diff.read_text(encoding="utf-8", errors="replace") if attempt.diff.is_file() else "",
         acceptance=attempt.acceptance(),
@@ -72,6 +74,25 @@ def stage_times(attempt: AttemptFolder) -> tuple[StageTime, ...]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     times = [json.loads(line) for line in lines]
     return tuple(StageTime(time["stage"], time["seconds"]) for time in times)
+
+
+def role_costs(attempt: AttemptFolder) -> tuple[RoleCost, ...]:
+    """What each role used, in the order in which they began; of the broker's own record."""
+    costs: dict[str, RoleCost] = {}
+    for record in read_transcript(attempt.transcript):
+        if not isinstance(record, Exchange) or record.role is None:
+            continue
+        so_far = costs.get(record.role, RoleCost(record.role, 0, 0, 0, Decimal(0)))
+        used = record.usage
+        tokens = used.input_tokens + used.output_tokens + used.cache_creation_input_tokens
+        costs[record.role] = RoleCost(
+            record.role,
+            so_far.exchanges + 1,
+            so_far.tokens + tokens + used.cache_read_input_tokens,
+            so_far.cached + used.cache_read_input_tokens,
+            so_far.dollars + record.dollars,
+        )
+    return tuple(costs.values())
 
 
 def _turns(attempt: AttemptFolder) -> tuple[Turn, ...]:

@@ -35,6 +35,8 @@ class Order:
     """Other operators whose ports are hidden too, in any spelling."""
     hide_twins: bool = False
     """Hide every port that is nearer to this one than ports are anyway."""
+    roles: bool = True
+    """Whether an agent works by the skill's roles; else in one conversation."""
     draft: bool = True
     """Whether an agent begins at a draft; `engine` none is nothing but one."""
 
@@ -56,6 +58,7 @@ def make_request(order: Order) -> PortRequest:
         engine=order.engine,
         script=str(order.script.resolve()) if order.script else None,
         draft=order.draft,
+        roles=order.roles,
         keep=order.keep,
         also_hidden=_also(checkout, operator, order),
     )

@@ -47,6 +47,11 @@ class AttemptFolder:
         return self.path / "task"
 
     @property
+    def roles(self) -> Path:
+        """The working folder of a port by roles, which its container writes."""
+        return self.path / "roles"
+
+    @property
     def evidence(self) -> Path:
         """What the judging container wrote."""
         return self.path / "evidence"

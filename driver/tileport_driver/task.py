@@ -25,6 +25,7 @@ conventions, write the port, verify it, and end with a short summary of what you
 
 
 PREVIOUS_PATCH = "previous.diff"
+BEFORE = "before.md"
 _PREVIOUS = """
 An attempt before this one was judged and rejected. What the gates said:
 
@@ -51,16 +52,39 @@ def task_text(
     """`task.md`, as the agent's process reads it. `diagnosis` is why the attempt before this one was rejected."""
     files = "\n".join(f"- {path}" for path in checkout.allowed)
     task = _TASK.format(operator=checkout.operator, files=files) + _about(draft)
-    if diagnosis:
-        quoted = "\n".join(f"    {line}" for line in diagnosis[:_MOST_DIAGNOSIS].splitlines())
-        patch = f"\nIts patch is /task/{PREVIOUS_PATCH}; `git apply` takes it.\n" if previous_patch else ""
-        task += _PREVIOUS.format(diagnosis=quoted, patch=patch)
+    task += _before(diagnosis, previous_patch)
     return f"# System\n{_SYSTEM}\n# Task\n{task}"
+
+
+def told_text(draft: DraftRun | None, diagnosis: str, previous_patch: bool) -> str:
+    """What roles are told beside their own texts: what no draft could do, and why an attempt before this one failed.
+
+    Empty where there is nothing to tell.
+    """
+    return f"{_half_drafted(_gaps(draft))}{_before(diagnosis, previous_patch)}".lstrip()
+
+
+def _before(diagnosis: str, previous_patch: bool) -> str:
+    if not diagnosis:
+        return ""
+    quoted = "\n".join(f"    {line}" for line in diagnosis[:_MOST_DIAGNOSIS].splitlines())
+    patch = f"\nIts patch is /task/{PREVIOUS_PATCH}; `git apply` takes it.\n" if previous_patch else ""
+    return _PREVIOUS.format(diagnosis=quoted, patch=patch)
 
 
 def _about(draft: DraftRun | None) -> str:
     if draft is None:
         return ""
+    return _half_drafted(_gaps(draft)) or _DRAFTED
+
+
+def _half_drafted(gaps: list[str]) -> str:
+    return _HALF_DRAFTED.format(reasons="\n".join(f"- {gap}" for gap in gaps)) if gaps else ""
+
+
+def _gaps(draft: DraftRun | None) -> list[str]:
+    """What the program could not draft, each with its reason."""
+    if draft is None:
+        return []
     refused = [f"{one.kernel}: {one.reason}" for one in draft.report.refused] if draft.report is not None else []
-    reasons = [*draft.refused, *([] if draft.refused else refused)]
-    return _HALF_DRAFTED.format(reasons="\n".join(f"- {reason}" for reason in reasons)) if reasons else _DRAFTED
+    return [*draft.refused, *([] if draft.refused else refused)]

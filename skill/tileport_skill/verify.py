@@ -114,10 +114,15 @@ def verify(
 
 
 def verify_kernel(
-    captured: Capture, kernel: Path, emitter: Emitter, *, chosen: Mapping[str, str] | None = None
+    captured: Capture,
+    kernel: Path,
+    emitter: Emitter,
+    *,
+    chosen: Mapping[str, str] | None = None,
+    budget: Budget = BUDGET,
 ) -> list[Row]:
     """Compares a `kernel.rs`, wherever it lies, with everything in `captured`; `chosen` is as for `requests_for`."""
-    return _rows(captured, _emitted(captured, kernel, emitter, chosen), None, BUDGET)
+    return _rows(captured, _emitted(captured, kernel, emitter, chosen), None, budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,10 @@ from tileport_driver.records import (
     Passed,
     Refused,
 )
+from tileport_skill.pipeline.diagnosis import Diagnosis as GivenUp
+from tileport_skill.pipeline.diagnosis import Owner as GivenUpOwner
+from tileport_skill.pipeline.diagnosis import Turn
+from tileport_skill.pipeline.verdicts import Role, Verdict
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,25 @@ def test_without_a_gate_the_outcome_says_whose_it_is() -> None:
     assert [diagnosis.owner for diagnosis in found] == ["agent", "request", "environment"]
     assert [diagnosis.causes[0] for diagnosis in found] == ["a", "a", "a"]
     assert {diagnosis.gate for diagnosis in found} == {None}
+
+
+RUNS = (
+    Turn(number=1, role=Role.PREFLIGHT, verdict=Verdict.PASS, claimed=None),
+    Turn(number=2, role=Role.HOST_BUILDER, verdict=Verdict.FAIL_HOST, claimed=Verdict.PASS, problems=("a stride",)),
+)
+
+
+def test_a_port_that_roles_gave_up_is_put_down_to_whom_they_name_with_the_way_it_went() -> None:
+    given_up = GivenUp(why="host-builder has had its 2 runs", owner="host", seen=True, runs=RUNS)
+    found = diagnose(NotPorted(reasons=("The roles gave the port up: …", "a stride")), None, None, given_up=given_up)
+    assert (found.gate, found.owner) == (None, "host")
+    assert found.causes == ("The roles gave the port up: …", "a stride")
+    assert found.excerpt is not None
+    assert found.excerpt.text.splitlines()[1] == "2. host-builder: fail-host (it said pass)"
+
+
+def test_every_owner_that_a_stop_may_have_has_words() -> None:
+    assert set(GivenUpOwner.__args__) <= set(OWNERS)  # type: ignore[attr-defined]
 
 
 def excerpt(folder: Path, text: str, name: str = "log.txt") -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from html.parser import HTMLParser
 
 import pytest
@@ -33,6 +34,7 @@ from tileport_driver.report import (
     MAX_DIFF_LINES,
     IrRow,
     ReportInput,
+    RoleCost,
     StageTime,
     Turn,
     headline,
@@ -40,6 +42,9 @@ from tileport_driver.report import (
     report_markdown,
     split_diff,
 )
+from tileport_skill.pipeline.diagnosis import Diagnosis as GivenUp
+from tileport_skill.pipeline.diagnosis import Turn as RoleTurn
+from tileport_skill.pipeline.verdicts import Role, Verdict
 
 Golden = Callable[[str, str], None]
 
@@ -191,6 +196,64 @@ def test_a_rejected_port_reads_as_its_golden(golden: Golden) -> None:
         "report-rejected.md",
         report_markdown(sample(acceptance=Rejected(gates=gates), outcome=outcome, ir_rows=())),
     )
+
+
+ROLES = (
+    RoleTurn(number=1, role=Role.PREFLIGHT, verdict=Verdict.PASS, claimed=None, facts=("disk: 90 GiB free",)),
+    RoleTurn(
+        number=2,
+        role=Role.KERNEL_WRITER,
+        verdict=Verdict.NOT_EQUAL,
+        claimed=Verdict.EQUAL,
+        problems=("1 of _double (sm_90) different: value 7 | a sum for a product",),
+    ),
+    RoleTurn(
+        number=3,
+        role=Role.IR_ANALYST,
+        verdict=Verdict.MALFORMED,
+        claimed=None,
+        problems=("reports/ir-analyst-1.md is not there",),
+        conversation="the model refused",
+    ),
+)
+
+
+def given_up(why: str = "ir-analyst left no report that can be read") -> ReportInput:
+    agent_run = sample().agent_run
+    assert agent_run is not None
+    run = dataclasses.replace(
+        agent_run,
+        status="failed",
+        exit_code=1,
+        roles=ROLES,
+        given_up=GivenUp(why=why, owner="agent", seen=True, runs=ROLES),
+    )
+    costs = (
+        RoleCost("kernel-writer", 9, 412_345, 390_000, Decimal("1.25")),
+        RoleCost("ir-analyst", 1, 9_000, 0, Decimal(0)),
+    )
+    return sample(
+        agent_run=run,
+        role_costs=costs,
+        outcome=NotPorted(reasons=("The roles gave the port up.",)),
+        acceptance=None,
+        ir_rows=(),
+        patch=None,
+        diff="",
+    )
+
+
+def test_a_port_that_roles_gave_up_reads_as_its_golden(golden: Golden) -> None:
+    golden("report-given-up.md", report_markdown(given_up()))
+
+
+def test_both_forms_show_every_run_of_a_role_and_whose_the_end_is() -> None:
+    for text in (report_markdown(given_up()), report_html(given_up())):
+        assert "not-equal, said equal" in text
+        assert "its conversation ended: the model refused" in text
+        assert "Whose it is: agent" in text
+        assert "412,345" in text
+    assert "<b>" not in report_html(given_up("<b>"))
 
 
 @pytest.mark.parametrize("render", [report_markdown, report_html])

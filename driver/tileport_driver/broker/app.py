@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +21,7 @@ from starlette.routing import Route
 from tileport_driver.broker.conversation import Conversation, Events
 from tileport_driver.broker.refusal import Refusal
 from tileport_driver.broker.validation import check_request
-from tileport_skill.agent.wire import REFUSAL_HEADER
+from tileport_skill.agent.wire import REFUSAL_HEADER, ROLE_HEADER
 from tileport_skill.errors import MachineryError
 
 _MAX_BODY = 32 * 1024 * 1024
@@ -37,9 +38,10 @@ def build_app(conversation: Conversation, token: str) -> Starlette:
         if not _holds(request, token):
             text = "invalid x-api-key or bearer token: give the attempt's broker token"
             raise Refusal(401, "authentication_error", text)
-        asked = check_request(_parsed(await _body(request)))
+        beta = request.headers.get("anthropic-beta")
+        asked = check_request(_parsed(await _body(request)), beta)
         events: Events = asyncio.Queue()
-        task = asyncio.create_task(conversation.exchange(asked, request.headers.get("anthropic-beta"), events))
+        task = asyncio.create_task(conversation.exchange(asked, beta, events, _role(request)))
         # The loop itself keeps no hold on its tasks, and this one outlives a client that goes away.
         running.add(task)
         task.add_done_callback(running.discard)
@@ -59,6 +61,12 @@ def build_app(conversation: Conversation, token: str) -> Starlette:
             Exception: _bug,
         },
     )
+
+
+def _role(request: Request) -> str | None:
+    """A name to record and to keep accounts by; anything else than a short word is none."""
+    given = request.headers.get(ROLE_HEADER, "")
+    return given if re.fullmatch(r"[a-z-]{1,40}", given) else None
 
 
 def _holds(request: Request, token: str) -> bool:

@@ -4,6 +4,7 @@ fits."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter
 
 from tileport_driver.records import Usage
 from tileport_skill.errors import RequestError
+from tileport_skill.pipeline.verdicts import Role
 
 _MILLION = Decimal(1_000_000)
 
@@ -26,7 +28,25 @@ class Budget:
 
     tokens: int | None = None
     dollars: Decimal | None = None
+    shares: Mapping[str, Decimal] = field(default_factory=dict)
+    """The part of both that one role may have, all its runs together; a role that is not named may have all."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    def of_role(self, role: str) -> Budget:
+        share = self.shares.get(role, Decimal(1))
+        tokens = None if self.tokens is None else int(self.tokens * share)
+        return Budget(tokens=tokens, dollars=None if self.dollars is None else self.dollars * share)
+
+
+ROLE_SHARES: Mapping[str, Decimal] = {
+    Role.ANALYZER: Decimal("0.15"),
+    Role.KERNEL_WRITER: Decimal("0.5"),
+    Role.HOST_BUILDER: Decimal("0.4"),
+    Role.IR_ANALYST: Decimal("0.2"),
+    Role.PERFORMANCE_VERIFIER: Decimal("0.1"),
+    Role.PERFORMANCE_INVESTIGATOR: Decimal("0.15"),
+}
+"""More than one in all: they bound a role that runs away, and the run's own budget bounds the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -33,7 +34,9 @@ class Conversation:
         # that answer.
         self._one_at_a_time = asyncio.Lock()
 
-    async def exchange(self, request: dict[str, Any], beta: str | None, events: Events) -> dict[str, Any]:
+    async def exchange(
+        self, request: dict[str, Any], beta: str | None, events: Events, role: str | None = None
+    ) -> dict[str, Any]:
         """Puts the answer's events into the queue, and None at the end, whatever the end is; returns the
         message.
 
@@ -42,11 +45,13 @@ class Conversation:
         """
         try:
             async with self._one_at_a_time:
-                return await self._exchange(request, beta, events)
+                return await self._exchange(request, beta, events, role)
         finally:
             events.put_nowait(None)
 
-    async def _exchange(self, request: dict[str, Any], beta: str | None, events: Events) -> dict[str, Any]:
+    async def _exchange(
+        self, request: dict[str, Any], beta: str | None, events: Events, role: str | None
+    ) -> dict[str, Any]:
         digest = request_hash(request)
         last = self._transcript.standing.last
         if last is not None and last.request_hash == digest:
@@ -54,15 +59,15 @@ class Conversation:
                 events.put_nowait(event)
             return last.response
         try:
-            self._afford(request, digest)
-            return await self._answer(request, digest, beta, events)
+            self._afford(request, digest, role)
+            return await self._answer(request, digest, beta, events, role)
         except Refusal as refusal:
             # The message is the API's and goes inside: it might name the key that it was asked with.
             refusal.message = self._masks.text(refusal.message)
             self._transcript.append(_refused(refusal, digest))
             raise
 
-    def _afford(self, request: dict[str, Any], digest: str) -> None:
+    def _afford(self, request: dict[str, Any], digest: str, role: str | None) -> None:
         """Raises `Refusal` where the budget has no room for the answer; else notes that a question goes
         out."""
         live = self._model.name == "anthropic"
@@ -72,13 +77,19 @@ class Conversation:
             if price is None:
                 raise Refusal(400, "invalid_request_error", no_price(request["model"]), final="budget")
             dollars = tokens * price.output / 1_000_000
-        if why := overspent(self._budget, self._transcript.standing.spent, tokens=tokens, dollars=dollars):
+        standing = self._transcript.standing
+        if why := overspent(self._budget, standing.spent, tokens=tokens, dollars=dollars):
             # 402 is what the API itself answers when there is no more money, and no client retries it.
             raise Refusal(402, "billing_error", f"The attempt's budget is spent: {why}.", final="budget")
+        own = Budget() if role is None else self._budget.of_role(role)
+        if role is not None and (why := overspent(own, standing.of_role(role), tokens=tokens, dollars=dollars)):
+            raise Refusal(402, "billing_error", f"The share of {role} is spent: {why}.", final="role-budget")
         if live:
             self._transcript.append(Sent(time=now(), request_hash=digest, tokens=tokens, dollars=dollars))
 
-    async def _answer(self, request: dict[str, Any], digest: str, beta: str | None, events: Events) -> dict[str, Any]:
+    async def _answer(
+        self, request: dict[str, Any], digest: str, beta: str | None, events: Events, role: str | None
+    ) -> dict[str, Any]:
         begun, started = now(), time.monotonic()
         position = self._transcript.standing.exchanges
         assembly = Assembly()
@@ -88,9 +99,9 @@ class Conversation:
                 if event["type"] == "message_stop":
                     # Recorded before the client can know that the answer is whole: no answer is acted on
                     # that a restarted driver would not know of.
-                    self._transcript.append(
-                        self._record(request, digest, assembly.message(), begun, time.monotonic() - started)
-                    )
+                    seconds = time.monotonic() - started
+                    record = self._record(request, digest, assembly.message(), begun, seconds)
+                    self._transcript.append(replace(record, role=role))
                 events.put_nowait(event)
             return assembly.message()
         except ValueError as error:

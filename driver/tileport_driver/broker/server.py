@@ -104,6 +104,10 @@ class Broker:
         """The same with money, and with what lost answers may have cost."""
         return self._transcript.standing.spent
 
+    def roles(self) -> dict[str, Spent]:
+        """What each role has used of it."""
+        return dict(self._transcript.standing.roles)
+
     def turns(self) -> int:
         return self._transcript.standing.exchanges
 

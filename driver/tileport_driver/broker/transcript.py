@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -58,6 +58,8 @@ class Exchange:
     usage: Usage
     """For the scripted engine made up from bytes, see `scripted.py`."""
     dollars: Decimal
+    role: str | None = None
+    """Whose conversation it was, in a port by roles; the agent's own word."""
     kind: Literal["exchange"] = "exchange"
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -69,7 +71,7 @@ class Refused:
     time: str
     request_hash: str
     by: Literal["broker", "upstream"]
-    final: Literal["budget", "divergence"] | None
+    final: Literal["budget", "role-budget", "divergence"] | None
     status: int
     error: str
     message: str
@@ -89,6 +91,8 @@ class Standing:
     last: Exchange | None = None
     """With its request whole."""
     spent: Spent = field(default_factory=Spent)
+    roles: Mapping[str, Spent] = field(default_factory=dict)
+    """What each role has used of it."""
     open: Sent | None = None
     """Sent, and neither answered nor refused yet."""
     divergence: str | None = None
@@ -103,13 +107,20 @@ class Standing:
                 told = record.message if record.final == "divergence" else self.divergence
                 return replace(self, open=None, divergence=told, trouble=_trouble(record))
             case Exchange():
-                spent = replace(
-                    self.spent,
-                    usage=_added(self.spent.usage, record.usage),
-                    dollars=self.spent.dollars + record.dollars,
-                )
                 whole = _with_messages(record, self.last)
-                return replace(self, exchanges=self.exchanges + 1, last=whole, spent=spent, open=None, trouble=None)
+                role = {} if record.role is None else {record.role: _grown(self.of_role(record.role), record)}
+                return replace(
+                    self,
+                    exchanges=self.exchanges + 1,
+                    last=whole,
+                    spent=_grown(self.spent, record),
+                    roles={**self.roles, **role},
+                    open=None,
+                    trouble=None,
+                )
+
+    def of_role(self, role: str) -> Spent:
+        return self.roles.get(role, Spent())
 
     def settled(self) -> Standing:
         """For a broker that starts: an answer that is still open now will never come."""
@@ -239,6 +250,10 @@ def _trouble(record: Refused) -> str | None:
     if record.status in (401, 403):
         return f"The API does not take the key: {record.message}. Set ANTHROPIC_API_KEY to a valid one and resume."
     return f"The API answered {record.status}: {record.message}. Resume when it answers again."
+
+
+def _grown(spent: Spent, record: Exchange) -> Spent:
+    return replace(spent, usage=_added(spent.usage, record.usage), dollars=spent.dollars + record.dollars)
 
 
 def _added(one: Usage, other: Usage) -> Usage:

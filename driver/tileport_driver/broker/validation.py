@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from anthropic.types import Message, MessageCreateParams, RawMessageStreamEvent
+from anthropic.types.beta import BetaContextManagementConfigParam
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator
 
 from tileport_driver.broker.refusal import Refusal
+from tileport_skill.agent.wire import CONTEXT_EDITING
 
 _MAX_CACHE_BREAKPOINTS = 4
 
@@ -36,22 +38,37 @@ def _hardened(schema: Any) -> Any:
 
 _PARAMS: TypeAdapter[Any] = TypeAdapter(MessageCreateParams)
 _REQUEST = SchemaValidator(_hardened(_PARAMS.core_schema))
+_EDITING_PARAM: TypeAdapter[Any] = TypeAdapter(BetaContextManagementConfigParam)
+_EDITING = SchemaValidator(_hardened(_EDITING_PARAM.core_schema))
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 
 
-def check_request(body: Any) -> dict[str, Any]:
-    """The request itself, or a 400 that names what is wrong with it."""
+def check_request(body: Any, beta: str | None = None) -> dict[str, Any]:
+    """The request itself, or a 400 that names what is wrong with it. `beta` is the client's `anthropic-beta` header."""
     if not isinstance(body, dict):
         raise _invalid("request", "must be a JSON object")
+    plain = body
+    if "context_management" in body and CONTEXT_EDITING in (beta or "").split(","):
+        # The beta's one parameter beside those of the API itself, by the beta's own type.
+        plain = {key: value for key, value in body.items() if key != "context_management"}
+        _check_editing(body["context_management"])
     try:
-        _REQUEST.validate_python(body, strict=True)
+        _REQUEST.validate_python(plain, strict=True)
     except ValidationError as error:
         where, what = _nearest(error, body)
         raise _invalid(where or "request", what) from None
     for where, what in _conversation_faults(body):
         raise _invalid(where, what)
     return body
+
+
+def _check_editing(value: Any) -> None:
+    try:
+        _EDITING.validate_python(value, strict=True)
+    except ValidationError as error:
+        where, what = _nearest(error, {"edits": []} if not isinstance(value, dict) else value)
+        raise _invalid(f"context_management.{where}" if where else "context_management", what) from None
 
 
 def check_message(value: Any) -> Message:

@@ -19,14 +19,18 @@ from tileport_skill.agent.loop import Ended, Limits, converse
 from tileport_skill.agent.report import AgentReport, write_report
 from tileport_skill.agent.shell import Shell
 from tileport_skill.agent.status import StatusBoard
-from tileport_skill.agent.task import read_task
+from tileport_skill.agent.task import Task, read_task
 from tileport_skill.agent.tools import Toolbox
 from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
-from tileport_skill.errors import RequestError
-from tileport_skill.pipeline.work import Work
+from tileport_skill.errors import MachineryError, RequestError
+from tileport_skill.pipeline.begin import begin
+from tileport_skill.pipeline.records import Task as PortTask
+from tileport_skill.pipeline.work import Work, open_work
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 
-FINISHED, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
-"""Exit statuses. The last: the model was away for longer than the agent's patience, which is no fault of its."""
+FINISHED, FAILED, USAGE, UNREACHABLE, MACHINERY = 0, 1, 2, 3, 4
+"""Exit statuses. The last two are no fault of the agent's: the model was away for longer than its patience, or what
+checks the roles broke down."""
 
 _GRACE = 60.0
 """Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
@@ -52,6 +56,7 @@ def main() -> int:
         if (options.task is None) == (options.roles is None):
             raise RequestError("Give either --task, for one conversation, or --roles, for one of each role.")
         task = None if options.task is None else read_task(options.task)
+        roles = None if options.roles is None else begun(options)
     except RequestError as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -66,17 +71,28 @@ def main() -> int:
             deadline=deadline,
             on_wait=lambda stage: board.update(stage=stage),
         )
-        talk = partial(
-            converse,
-            model=options.model,
-            ask=asker,
-            run_tool=toolbox.run,
-            limits=Limits(turns=options.turns, max_tokens=options.max_tokens),
-            deadline=deadline,
-            tell=board.update,
-        )
+
+        def talk(about: Task, role: str | None = None) -> Ended:
+            return converse(
+                about,
+                model=options.model,
+                ask=partial(asker, role=role),
+                run_tool=toolbox.run,
+                limits=Limits(turns=options.turns, max_tokens=options.max_tokens),
+                deadline=deadline,
+                tell=partial(board.update, role=role),
+            )
+
         try:
-            ended = run_roles(Work(options.roles.resolve()), talk) if task is None else talk(task)
+            if roles is not None:
+                ended = run_roles(roles, talk)
+            else:
+                assert task is not None
+                ended = talk(task)
+        except MachineryError as error:
+            board.update(state="failed", stage="ended", exit_reason=str(error))
+            print(error, file=sys.stderr)
+            return MACHINERY
         finally:
             shell.restart()
         _write_end(options.out, ended)
@@ -85,6 +101,25 @@ def main() -> int:
     if ended.state == "finished":
         return FINISHED
     return UNREACHABLE if ended.unreachable else FAILED
+
+
+def begun(options: argparse.Namespace) -> Work:
+    """The working folder of a port by roles, begun if it was not. Raises `RequestError`."""
+    work = open_work(options.roles, options.work)
+    if work.history():
+        return work
+    if options.operator is None:
+        raise RequestError("Give --operator with --roles, to begin a port.")
+    checkout = open_checkout(options.work.resolve())
+    task = PortTask(
+        operator=find_operator(read_operators(checkout), options.operator).name,
+        repo=str(checkout.root),
+        archs=tuple(options.arch),
+        drafted=options.drafted,
+        told=tuple(map(str, options.told)),
+    )
+    begin(work, task)
+    return work
 
 
 def _write_end(out: Path, ended: Ended) -> None:
@@ -108,7 +143,11 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tileport_skill.agent", description=__doc__)
     parser.add_argument("--task", type=Path, help="task.md: # System, a prompt, # Task, a message")
-    parser.add_argument("--roles", type=Path, help="a port's working folder after preflight: every role that is due")
+    parser.add_argument("--roles", type=Path, help="a port's working folder: every role that is due, until it ends")
+    parser.add_argument("--operator", help="what to port, where --roles has not begun")
+    parser.add_argument("--arch", nargs="+", default=["sm_90"], help="what to compare for, by roles")
+    parser.add_argument("--drafted", action="store_true", help="a draft lies in the tree, and the roles begin at it")
+    parser.add_argument("--told", nargs="*", default=[], type=Path, help="texts that every role is pointed at")
     parser.add_argument("--work", type=Path, required=True, help="the work tree; edits stay inside it")
     parser.add_argument("--broker", type=Path, required=True, help="directory that holds the broker's socket")
     parser.add_argument("--out", type=Path, required=True, help="directory for status.json and report.json")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tileport_skill.agent.loop import Ended
 from tileport_skill.agent.task import Task
+from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.brief import brief
-from tileport_skill.pipeline.ending import conclude
-from tileport_skill.pipeline.machine import Complete, Run
+from tileport_skill.pipeline.ending import conclude, cut_short
+from tileport_skill.pipeline.machine import Complete, Run, Stop
+from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.submit import submit
-from tileport_skill.pipeline.verdicts import Role
+from tileport_skill.pipeline.verdicts import Role, Verdict
 from tileport_skill.pipeline.work import Work
 
 SYSTEM = """\
@@ -19,28 +22,51 @@ You are one of several roles that port a GPU operator from cuTile Python to cuTi
 editor; there is no network. What counts is what the files do: programs check them when you end, and your word decides
 nothing that they can see.
 """
+Talk = Callable[[Task, Role], Ended]
+Judge = Callable[[Work, Role, str | None, Sequence[Problem]], Entry]
+"""What takes a run in; another than `submit` only where the conversations alone are looked at."""
 
 
-def run_roles(work: Work, talk: Callable[[Task], Ended]) -> Ended:
-    """Runs every role that is due until the port has ended, or the model cannot be reached.
+def run_roles(work: Work, talk: Talk, judge: Judge = submit) -> Ended:
+    """Runs every role that is due until the port has ended, or nothing answers any more.
 
-    A role whose conversation failed is submitted like any other: what it left decides. Only where the model was away
-    is nothing submitted, so that the same role is due when the run goes on. The conversations' counts are summed.
+    A role whose conversation failed is submitted like any other: what it left decides. Where the model was away, or
+    the whole run's budget is spent, nothing is submitted, so that the same role is due when the run goes on. The
+    conversations' counts are summed.
     """
     turns = calls = 0
     while isinstance(step := work.step(), Run):
         if step.role is Role.PREFLIGHT:
             return _end("failed", "this folder has not been through preflight", turns, calls)
-        ended = talk(Task(system=SYSTEM, message=message(work, step)))
+        try:
+            told = message(work, step)
+        except RequestError as error:  # a role took away what the checkout needs to be one
+            path = conclude(work, Stop(f"{step.role} cannot go on: {error}"))
+            return _end("failed", f"the port was given up: {error}; see {path}", turns, calls)
+        kept = work.history_file.read_bytes()
+        ended = talk(Task(system=SYSTEM, message=told), step.role)
         turns, calls = turns + ended.turns, calls + ended.tool_calls
         if ended.unreachable:
             return replace(ended, turns=turns, tool_calls=calls)
+        tampered = put_back(work.history_file, kept)
+        if ended.over:
+            path = cut_short(work, step.role, ended.reason)
+            return _end("failed", f"{ended.reason}; see {path}", turns, calls, over=True)
         with work.locked():
-            submit(work, step.role)
+            judge(work, step.role, None if ended.state == "finished" else ended.reason, tampered)
     path = conclude(work, step)
     if isinstance(step, Complete):
         return _end("finished", f"the port is complete: {step.outcome}; see {path}", turns, calls)
     return _end("failed", f"the port was given up: {step.why}; see {path}", turns, calls)
+
+
+def put_back(history: Path, kept: bytes) -> tuple[Problem, ...]:
+    """The history as it was before a role that wrote into it, and the problem that this is."""
+    if not history.is_symlink() and history.is_file() and history.read_bytes() == kept:
+        return ()
+    history.unlink(missing_ok=True)
+    history.write_bytes(kept)
+    return (Problem(owner=Verdict.MALFORMED, text=f"{history.name} was changed, which is no role's; it was put back"),)
 
 
 def message(work: Work, step: Run) -> str:
@@ -48,6 +74,8 @@ def message(work: Work, step: Run) -> str:
     said = brief(work, step.role, repair=step.repair)
     lines = [f"You are the {said['role']}. Port `{said['operator']}` in {said['repo']}.", "", "Read first:"]
     lines += [f"- {path}" for path in said["read"]]
+    if said["draft"]:
+        lines += ["", said["draft"]]
     if said["reports"]:
         lines += ["", "Earlier reports, if you need them:", *(f"- {path}" for path in said["reports"])]
     if said["repair"]:
@@ -64,8 +92,13 @@ def message(work: Work, step: Run) -> str:
     return "\n".join(lines)
 
 
-def _end(state: str, reason: str, turns: int, calls: int) -> Ended:
+def _end(state: str, reason: str, turns: int, calls: int, *, over: bool = False) -> Ended:
     finished = state == "finished"
     return Ended(
-        state="finished" if finished else "failed", reason=reason, summary=reason, turns=turns, tool_calls=calls
+        state="finished" if finished else "failed",
+        reason=reason,
+        summary=reason,
+        turns=turns,
+        tool_calls=calls,
+        over=over,
     )

@@ -13,7 +13,7 @@ import httpx2
 import tenacity
 from anthropic.types import Message
 
-from tileport_skill.agent.wire import REFUSAL_HEADER, connectable
+from tileport_skill.agent.wire import CONTEXT_EDITING, REFUSAL_HEADER, ROLE_HEADER, connectable
 
 
 class BrokenStream(Exception):
@@ -23,9 +23,11 @@ class BrokenStream(Exception):
 class Refused(Exception):
     """The broker or the API said no, and asking again would not help."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, over: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.over = over
+        """Nothing will be answered in this run any more, whoever asks."""
 
 
 class Unreachable(Exception):
@@ -57,7 +59,8 @@ class Asker:
         self._on_wait = on_wait
         self._backoff = tenacity.wait_random_exponential(multiplier=0.5, max=longest_wait)
 
-    def __call__(self, request: dict[str, Any]) -> Message:
+    def __call__(self, request: dict[str, Any], role: str | None = None) -> Message:
+        """`role`: whose conversation it is, for the broker."""
         seconds = min(self._patience, max(0.0, self._deadline - time.monotonic()))
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_may_pass),
@@ -67,17 +70,26 @@ class Asker:
             reraise=True,
         )
         try:
-            return retrying(self._once, request)
+            return retrying(self._once, request, role)
         except anthropic.APIStatusError as error:
             if _may_pass(error):
                 raise Unreachable(f"the API still answered {error.status_code} after {seconds:.0f} s") from error
-            raise Refused(_reason(error)) from error
+            said = error.response.headers.get(REFUSAL_HEADER)
+            raise Refused(_reason(error), over=said in ("budget", "divergence")) from error
         except (anthropic.APIError, httpx2.TransportError, BrokenStream) as error:
             raise Unreachable(f"no answer for {seconds:.0f} s: {type(error).__name__}: {error}") from error
 
-    def _once(self, request: dict[str, Any]) -> Message:
+    def _once(self, request: dict[str, Any], role: str | None) -> Message:
+        # Context editing is a beta whose messages differ from the others in nothing that this agent reads, so they are
+        # read as the others are, and the parameter of the beta goes into the body as it is.
+        plain = {key: value for key, value in request.items() if key != "context_management"}
+        editing = request.get("context_management")
+        headers = {ROLE_HEADER: role} if role is not None else {}
+        if editing is not None:
+            headers["anthropic-beta"] = CONTEXT_EDITING
+        body = None if editing is None else {"context_management": editing}
         try:
-            with self._client.messages.stream(**request) as stream:
+            with self._client.messages.stream(**plain, extra_headers=headers, extra_body=body) as stream:
                 message = stream.get_final_message()
         except (ValueError, RuntimeError, AssertionError) as error:
             # The SDK's words for events that make no message: tool input that is no JSON, a delta before the
@@ -111,6 +123,8 @@ def _reason(error: anthropic.APIStatusError) -> str:
     match error.response.headers.get(REFUSAL_HEADER):
         case "budget":
             return f"budget spent: {error.message}"
+        case "role-budget":
+            return f"the role's share of the budget is spent: {error.message}"
         case "divergence":
             return f"the script no longer fits: {error.message}"
         case _:

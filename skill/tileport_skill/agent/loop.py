@@ -14,10 +14,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from anthropic.types import Message, TextBlock, ToolResultBlockParam, ToolUseBlock
+from anthropic.types.beta import BetaContextManagementConfigParam
 
 from tileport_skill.agent.client import Refused, Unreachable
 from tileport_skill.agent.task import Task
 from tileport_skill.agent.tools import DEFINITIONS, describe
+
+CONTEXT: BetaContextManagementConfigParam = {
+    "edits": [
+        {
+            "type": "clear_tool_uses_20250919",
+            "trigger": {"type": "input_tokens", "value": 60_000},
+            "keep": {"type": "tool_uses", "value": 8},
+            "clear_at_least": {"type": "input_tokens", "value": 15_000},
+        }
+    ]
+}
+"""Output of old tool calls is dropped by the API itself when a conversation is long: build logs and Tile IR are read
+once. At least so much at a time that writing the cache anew is worth it; what was edited stays in the files."""
 
 Ask = Callable[[dict[str, Any]], Message]
 RunTool = Callable[[ToolUseBlock], ToolResultBlockParam]
@@ -44,6 +58,8 @@ class Ended:
     reason: str
     unreachable: bool = False
     """The model could not be reached: nothing that the agent did, and worth another run."""
+    over: bool = False
+    """Nothing will be answered in this run any more: its budget is spent, or its script no longer fits."""
     summary: str
     turns: int
     tool_calls: int
@@ -83,7 +99,7 @@ def converse(
         try:
             answer = ask(_request(task, model, limits, talk.messages))
         except Refused as error:
-            return talk.ended("failed", str(error))
+            return replace(talk.ended("failed", str(error)), over=error.over)
         except Unreachable as error:
             return replace(talk.ended("failed", str(error)), unreachable=True)
         talk.turns += 1
@@ -103,6 +119,7 @@ def _request(task: Task, model: str, limits: Limits, messages: list[dict[str, An
         "tools": DEFINITIONS,
         "messages": messages,
         "cache_control": {"type": "ephemeral"},
+        "context_management": CONTEXT,
     }
 
 

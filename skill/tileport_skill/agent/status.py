@@ -40,6 +40,8 @@ class AgentStatus:
     clock that jumps looks neither like death nor like life."""
     last_action: str
     """`bash: cargo build`, `create kernel.rs`."""
+    role: str | None = None
+    """Whose conversation it is, in a port by roles."""
     exit_reason: str | None = None
     """Set once the state is `finished` or `failed`."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}

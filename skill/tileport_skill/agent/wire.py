@@ -18,8 +18,16 @@ REFUSAL_HEADER = "x-tileport-refusal"
 """Response header in which the broker says that the refusal is its own and final. The API's `message` texts
 may change and must not be matched on, and its error types do not tell these cases apart."""
 
-Refused = Literal["budget", "divergence"]
-"""`budget`: tokens or money of the attempt are spent. `divergence`: the script no longer fits."""
+Refused = Literal["budget", "role-budget", "divergence"]
+"""`budget`: tokens or money of the attempt are spent; `role-budget`: one role's share of them. `divergence`: the script
+no longer fits."""
+
+ROLE_HEADER = "x-tileport-role"
+"""Request header with the role whose conversation it is: for the record and for the role's share of the budget. It goes
+no further than the broker, and what all roles may spend together does not depend on it."""
+
+CONTEXT_EDITING = "context-management-2025-06-27"
+"""The API's name for the beta that `context_management` of a request is part of."""
 
 _LONGEST_SOCKET_PATH = 107
 

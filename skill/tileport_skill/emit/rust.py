@@ -69,7 +69,7 @@ def find_rust_in(rustup_home: Path, minimum: tuple[int, int]) -> RustToolchain |
 
 
 def _sysroots() -> list[Path]:
-    homes = [Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)]
+    homes = [Path.home(), *_home_of_this_user()]
     rustup = [Path(os.environ["RUSTUP_HOME"])] if os.environ.get("RUSTUP_HOME") else []
     rustup += [home / ".rustup" for home in homes] + [Path("/usr/local/rustup")]
     candidates = [path for home in dict.fromkeys(rustup) for path in sorted(home.glob("toolchains/*"))]
@@ -77,6 +77,14 @@ def _sysroots() -> list[Path]:
     if rustc and Path(rustc).resolve().name != "rustup":
         candidates.append(Path(rustc).resolve().parents[1])
     return candidates
+
+
+def _home_of_this_user() -> list[Path]:
+    """Whatever HOME says; nothing where the user is a number alone, as in our containers."""
+    try:
+        return [Path(pwd.getpwuid(os.getuid()).pw_dir)]
+    except KeyError:
+        return []
 
 
 def _inspect(sysroot: Path) -> RustToolchain | None:

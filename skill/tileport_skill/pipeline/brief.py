@@ -10,6 +10,8 @@ from tileport_skill.pipeline.verdicts import Role, words
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
 
+DRAFTED = "A program has drafted the port already; its files are in the checkout. Do not draft again."
+
 
 def brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
     """Paths to read, to write and to leave a report at, the verdicts there are, and what to run."""
@@ -20,10 +22,11 @@ def brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
     return {
         "step": "run",
         "role": str(role),
+        "draft": DRAFTED if folder.task().drafted and role is Role.ANALYZER else None,
         "repair": [problem.text for problem in history[-1].problems] if repair else None,
         "operator": operator.name,
         "repo": str(checkout.root),
-        "read": [str(SKILL / path) for path in given.reads],
+        "read": [*(str(SKILL / path) for path in given.reads), *folder.task().told],
         "reports": [str(folder.root / entry.report) for entry in history if entry.report],
         "write": [path for path in files.all if path in own],
         "report": str(folder.report(role, history)),

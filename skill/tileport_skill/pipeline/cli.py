@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,19 +11,20 @@ from pydantic import TypeAdapter
 
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline import submit as submitting
+from tileport_skill.pipeline.begin import begin
 from tileport_skill.pipeline.brief import brief
-from tileport_skill.pipeline.ending import conclude, missing
+from tileport_skill.pipeline.ending import conclude_if_ended, missing
 from tileport_skill.pipeline.machine import Complete, Run, Step, Stop
-from tileport_skill.pipeline.preflight import Item, look
-from tileport_skill.pipeline.records import Entry, Problem, Task
+from tileport_skill.pipeline.records import Task
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.verdicts import Role, Verdict
-from tileport_skill.pipeline.work import Work, hash_tree, open_work
+from tileport_skill.pipeline.verdicts import Role
+from tileport_skill.pipeline.work import Work, open_work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 
 Folder = Annotated[Path, typer.Option("--work", help="The port's working folder, beside the checkout.")]
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout.")]
 Archs = Annotated[list[str], typer.Option("--arch", help="sm_90, sm_100 or sm_120; may be repeated.")]
+Drafted = Annotated[bool, typer.Option("--drafted", help="A draft by a program is in the checkout, and is begun at.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Which = Annotated[Role, typer.Argument(metavar="ROLE", help="Whose files: analyzer, kernel-writer, ...")]
 FAILED = 10
@@ -37,23 +37,25 @@ def add_commands(app: typer.Typer) -> None:
     app.command("check")(check_command)
 
 
-def preflight(operator: str, work: Folder, repo: Repo = Path(), arch: Archs = ["sm_90"]) -> None:  # noqa: B006
+def preflight(
+    operator: str,
+    work: Folder,
+    repo: Repo = Path(),
+    arch: Archs = ["sm_90"],  # noqa: B006
+    drafted: Drafted = False,
+) -> None:
     """Begin a port: see whether this machine has what it needs. Exit status 10 if it has not."""
     folder = open_work(work, repo)
     checkout = open_checkout(repo.resolve())
     task = Task(
-        operator=find_operator(read_operators(checkout), operator).name, repo=str(checkout.root), archs=(*arch,)
+        operator=find_operator(read_operators(checkout), operator).name,
+        repo=str(checkout.root),
+        archs=(*arch,),
+        drafted=drafted,
     )
-    with folder.locked():
-        if folder.history():
-            raise RequestError(f"{work} holds a port already; `tileport-skill next --work {work}` goes on with it.")
-        text = json.dumps(TypeAdapter(Task).dump_python(task, mode="json"), indent=1)
-        (folder.root / "port.json").write_text(text, encoding="utf-8")
-        items = look(folder)
-        folder.append(_preflight_entry(items, hash_tree(checkout.root)))
-        for item in items:
-            print(f"{'ok     ' if item.found else 'MISSING'} {item.what}: {item.found or item.otherwise}")
-        _finish(folder)
+    items = begin(folder, task)
+    for item in items:
+        print(f"{'ok     ' if item.found else 'MISSING'} {item.what}: {item.found or item.otherwise}")
     raise typer.Exit(0 if all(item.found for item in items) else FAILED)
 
 
@@ -62,7 +64,7 @@ def next_command(work: Folder, as_json: Json = False) -> None:
     folder = Work(work.resolve())
     folder.task()
     step = folder.step()
-    _finish(folder)
+    conclude_if_ended(folder)
     said = _described(folder, step)
     print(json.dumps(said, indent=1) if as_json else _prose(said))
     raise typer.Exit(0 if isinstance(step, Run) or step == Complete("accepted") else FAILED)
@@ -74,7 +76,7 @@ def submit_command(role: Which, work: Folder) -> None:
     folder.task()
     with folder.locked():
         entry = submitting.submit(folder, role)
-        _finish(folder)
+        conclude_if_ended(folder)
     claimed = f" (it said {entry.claimed})" if entry.claimed not in {None, entry.verdict} else ""
     print(f"{role}: {entry.verdict}{claimed}")
     print("\n".join([f"- {fact}" for fact in entry.facts] + [f"! {problem.text}" for problem in entry.problems]))
@@ -94,29 +96,6 @@ def check_command(role: Which, work: Folder, as_json: Json = False) -> None:
         lines += [f"! {problem.text} ({problem.owner})" for problem in checked.problems]
         print("\n".join([*lines, "problems" if checked.problems else "no problems"]))
     raise typer.Exit(FAILED if checked.problems else 0)
-
-
-def _preflight_entry(items: tuple[Item, ...], tree: dict[str, str]) -> Entry:
-    lacking = [item for item in items if item.found is None]
-    return Entry(
-        number=1,
-        role=Role.PREFLIGHT,
-        verdict=Verdict.FAIL if lacking else Verdict.PASS,
-        claimed=None,
-        problems=tuple(Problem(owner=Verdict.FAIL_ENVIRONMENT, text=f"{i.what}: {i.otherwise}") for i in lacking),
-        facts=tuple(f"{item.what}: {item.found}" for item in items if item.found),
-        report=None,
-        report_sha256=None,
-        tree=tree,
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def _finish(folder: Work) -> None:
-    """Writes what an end demands, again if the process was killed before it was written."""
-    step = folder.step()
-    if not isinstance(step, Run):
-        conclude(folder, step)
 
 
 def _described(folder: Work, step: Step) -> dict[str, Any]:

@@ -1,49 +1,63 @@
-"""What is left on disk when a port has ended: `diagnosis.md` for every stop, `contract.json` for every port."""
+"""What is left on disk when a port has ended: a diagnosis for every stop, `contract.json` for every port."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tileport_skill.pipeline.machine import Complete, Stop
+from pydantic import TypeAdapter
+
+from tileport_skill.pipeline.diagnosis import Diagnosis, as_markdown, diagnose
+from tileport_skill.pipeline.machine import Complete, Run, Stop
 from tileport_skill.pipeline.records import Entry
+from tileport_skill.pipeline.verdicts import Role
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
+
+DIAGNOSIS = "diagnosis.json"
 
 
 def conclude(work: Work, end: Stop | Complete) -> Path:
     """Writes what the end demands, the same each time, and returns the diagnosis's or the contract's path."""
     history = work.history()
     if isinstance(end, Stop):
-        path = work.root / "diagnosis.md"
-        path.write_text(diagnosis(end, history), encoding="utf-8")
-        return path
+        return _write(work, diagnose(end, history))
     path = work.root / "contract.json"
     path.write_text(json.dumps({"outcome": end.outcome, "files": contract(work, history)}, indent=1), encoding="utf-8")
     return path
 
 
-def diagnosis(end: Stop, history: Sequence[Entry]) -> str:
-    """Why a port was given up, from the history alone: pure."""
-    last = history[-1]
-    lines = ["# Why this port was given up", "", f"{end.why[0].upper()}{end.why[1:]}.", ""]
-    lines += [f"The last run was {last.role}'s: {last.verdict}."]
-    if last.claimed is not None and last.claimed is not last.verdict:
-        lines.append(f"It said {last.claimed}; the validators found otherwise.")
-    lines += ["", "## What was found", ""]
-    lines += [f"- {problem.text} ({problem.owner})" for problem in last.problems] or ["- nothing beyond the report"]
-    lines += ["", "## The runs", ""]
-    lines += [f"{entry.number}. {entry.role}: {entry.verdict} ({entry.report or 'no report'})" for entry in history]
-    return "\n".join(lines) + "\n"
+def cut_short(work: Work, role: Role, why: str) -> Path:
+    """The diagnosis of a run that ended within a role's turn: its budget is spent. With more of it, the role is due."""
+    found = diagnose(Stop(f"{role} was cut short: {why}"), work.history())
+    return _write(work, replace(found, owner="budget", seen=True))
+
+
+def _write(work: Work, found: Diagnosis) -> Path:
+    document = TypeAdapter(Diagnosis).dump_python(found, mode="json")
+    (work.root / DIAGNOSIS).write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    path = work.root / "diagnosis.md"
+    path.write_text(as_markdown(found), encoding="utf-8")
+    return path
+
+
+def conclude_if_ended(work: Work) -> None:
+    """Also where the process was killed before it was written."""
+    step = work.step()
+    if not isinstance(step, Run):
+        conclude(work, step)
 
 
 def contract(work: Work, history: Sequence[Entry]) -> list[dict[str, str | None]]:
     """Every file that belongs to the port, with who wrote it and its hash; `None` for the hash of what is missing."""
     checkout, operator = work.place()
     found: list[dict[str, str | None]] = []
-    found += [_line(name, checkout.root / name, _writer(name, history)) for name in port_files(checkout, operator).all]
+    before = "a program's draft" if work.task().drafted else "the checkout"
+    for name in port_files(checkout, operator).all:
+        found.append(_line(name, checkout.root / name, _writer(name, history) or before))
     for path in sorted(work.root.rglob("*")):
         if path.is_file() and path.name not in {"contract.json", "lock"} and "scratch" not in path.parts:
             name = path.relative_to(work.root).as_posix()
@@ -82,12 +96,12 @@ def _author(name: str) -> str:
     return "a role" if name.startswith("notes/") else "program"
 
 
-def _writer(path: str, history: Sequence[Entry]) -> str:
-    """The role after whose run the file had the hash it has at the end."""
+def _writer(path: str, history: Sequence[Entry]) -> str | None:
+    """The role after whose run the file had the hash it has at the end; None for what no role has changed."""
     for entry, before in _backwards(history):
         if entry.tree.get(path) != before.get(path):
             return str(entry.role)
-    return "the checkout"
+    return None
 
 
 def _backwards(history: Sequence[Entry]) -> Iterator[tuple[Entry, dict[str, str]]]:

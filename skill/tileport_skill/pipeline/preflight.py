@@ -38,11 +38,14 @@ def look(work: Work) -> tuple[Item, ...]:
 def _items(work: Work) -> Iterator[Item]:
     checkout, operator = work.place()
     there = [path for path in port_files(checkout, operator).new if (checkout.root / path).exists()]
-    yield Item(
-        what="no port in the way",
-        found=None if there else "none",
-        otherwise=f"Take it out first, or port another operator: {', '.join(there)}.",
-    )
+    if work.task().drafted:
+        yield Item(what="a program's draft", found=", ".join(there) or "none of its files")
+    else:
+        yield Item(
+            what="no port in the way",
+            found=None if there else "none",
+            otherwise=f"Take it out first, or port another operator: {', '.join(there)}.",
+        )
     writable = os.access(checkout.port_dir, os.W_OK)
     yield Item(what="checkout", found=str(checkout.root) if writable else None, otherwise="Make it writable.")
     tests = ", ".join(operator.tests) or "our own cases, since the checkout ships none"
@@ -71,6 +74,8 @@ def _package(name: str) -> Item:
 
 def _tool(name: str, find: Callable[[], Path]) -> Item:
     try:
-        return Item(what=name, found=str(find()))
+        path = find()
+        there = f"{path} is not there; mend what names it." if not path.exists() else ""
+        return Item(what=name, found=None if there else str(path), otherwise=there)
     except (MachineryError, RequestError) as error:
         return Item(what=name, found=None, otherwise=str(error))

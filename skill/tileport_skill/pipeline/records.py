@@ -16,6 +16,10 @@ class Task:
     operator: str
     repo: str
     archs: tuple[str, ...]
+    drafted: bool = False
+    """Whether the port began at a program's draft that was in the checkout before preflight."""
+    told: tuple[str, ...] = ()
+    """Texts that every role is pointed at besides its own: why an attempt before this one failed, say."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
@@ -46,6 +50,8 @@ class Entry:
     tree: dict[str, str]
     """Hash of every file of the checkout when the run ended: who wrote what follows from two of these."""
     at: str
+    conversation: str | None = None
+    """How the role's conversation ended, where it did not end by itself; `None` too where there was none to see."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.roles import own_files
 from tileport_skill.pipeline.validators.checked import Checked, decide
@@ -35,15 +37,19 @@ def check(work: Work, role: Role, report: Path) -> Checked:
             return check_diagnosis(work, report)
 
 
-def submit(work: Work, role: Role) -> Entry:
-    """Judges the run that is due and records it. Raises `RequestError` if another role is due."""
+def submit(work: Work, role: Role, conversation: str | None = None, strayed_too: Sequence[Problem] = ()) -> Entry:
+    """Judges the run that is due and records it. Raises `RequestError` if another role is due.
+
+    `conversation`: how it ended, where it did not end by itself; `strayed_too`: what else the role did that is none of
+    its business.
+    """
     work.expect(role)
     history = work.history()
     report = work.report(role, history)
-    checkout, operator = work.place()
-    tree = hash_tree(checkout.root)
+    tree = hash_tree(Path(work.task().repo))
     claimed, problems = read_report(report, role)
-    problems += strayed(history[-1].tree, tree, own_files(role, port_files(checkout, operator)))
+    problems += strayed_too
+    problems += _strayed(work, role, history[-1].tree, tree)
     facts: tuple[str, ...] = ()
     verdict = MALFORMED
     if claimed is not None and not problems:
@@ -62,6 +68,7 @@ def submit(work: Work, role: Role) -> Entry:
         # A run that is to be repaired is held against the tree from before it, so that straying cannot be kept.
         tree=history[-1].tree if verdict is MALFORMED else tree,
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        conversation=conversation,
     )
     work.append(entry)
     return entry
@@ -78,6 +85,14 @@ def read_report(path: Path, role: Role) -> tuple[Verdict | None, list[Problem]]:
     except UnicodeDecodeError:
         return None, [Problem(owner=MALFORMED, text="the report is no UTF-8 text")]
     return (verdict, []) if isinstance(verdict, Verdict) else (None, [Problem(owner=MALFORMED, text=verdict)])
+
+
+def _strayed(work: Work, role: Role, before: dict[str, str], after: dict[str, str]) -> list[Problem]:
+    try:
+        checkout, operator = work.place()
+    except RequestError:  # so much is gone that the operator is none any more: then nothing of that was the role's
+        return strayed(before, after, frozenset())
+    return strayed(before, after, own_files(role, port_files(checkout, operator)))
 
 
 def strayed(before: dict[str, str], after: dict[str, str], own: frozenset[str]) -> list[Problem]:

@@ -148,7 +148,7 @@ class StandIn:
         self.requests.append(body)
         if request.headers.get("authorization") != f"Bearer {self.key}":
             return _error(401, "authentication_error")
-        check_request(body)
+        check_request(body, request.headers.get("anthropic-beta"))
         answer = self.answers.pop(0)
         if isinstance(answer, tuple):
             return _error(*answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter
 from tileport_driver.broker.budget import Budget
 from tileport_driver.broker.transcript import Exchange, Refused, divergence, read_transcript
 from tileport_driver.records import Usage
-from tileport_skill.agent.wire import REFUSAL_HEADER, SOCKET_NAME
+from tileport_skill.agent.wire import REFUSAL_HEADER, ROLE_HEADER, SOCKET_NAME
 from tileport_skill.errors import MachineryError
 
 LS = {"reply": [{"text": "Looking."}, {"tool": "bash", "input": {"command": "ls -l"}}]}
@@ -157,6 +158,30 @@ def test_a_spent_budget_is_a_clean_refusal_that_nobody_retries(attempt: Any, ask
         assert broker.turns() == 1
     refusals = [r for r in read_transcript(attempt.transcript) if isinstance(r, Refused)]
     assert [(r.final, r.by) for r in refusals] == [("budget", "broker")]
+
+
+def test_a_roles_share_is_spent_before_the_runs_budget_and_another_role_goes_on(
+    attempt: Any, ask: dict[str, Any]
+) -> None:
+    budget = Budget(tokens=100_000, shares={"analyzer": Decimal("0.0015")})
+    with attempt.broker(attempt.script(LS, DONE), budget) as broker:
+        writer, analyzer = {ROLE_HEADER: "kernel-writer"}, {ROLE_HEADER: "analyzer"}
+        first = attempt.sdk().messages.create(**ask, extra_headers=analyzer)
+        follow = _next(ask, first, "kernel.rs")
+        with pytest.raises(anthropic.APIStatusError, match="share of analyzer is spent") as caught:
+            attempt.sdk().messages.create(**follow, extra_headers=analyzer)
+        assert caught.value.response.headers[REFUSAL_HEADER] == "role-budget"
+        attempt.sdk().messages.create(**follow, extra_headers=writer)
+        assert set(broker.roles()) == {"analyzer", "kernel-writer"}
+        assert sum(spent.tokens for spent in broker.roles().values()) == broker.spent().tokens
+    exchanges = [record for record in read_transcript(attempt.transcript) if isinstance(record, Exchange)]
+    assert [record.role for record in exchanges] == ["analyzer", "kernel-writer"]
+
+
+def test_a_role_that_is_no_short_word_is_none(attempt: Any, ask: dict[str, Any]) -> None:
+    with attempt.broker(attempt.script(LS)) as broker:
+        attempt.sdk().messages.create(**ask, extra_headers={ROLE_HEADER: "x" * 41})
+        assert broker.roles() == {}
 
 
 def test_secrets_and_the_token_never_reach_the_record(attempt: Any, ask: dict[str, Any], token: str) -> None:

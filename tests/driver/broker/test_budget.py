@@ -7,9 +7,10 @@ from decimal import Decimal
 import pytest
 from anthropic.types import Usage as ApiUsage
 
-from tileport_driver.broker.budget import Budget, Spent, check_budget, overspent, price_of, prices
+from tileport_driver.broker.budget import ROLE_SHARES, Budget, Spent, check_budget, overspent, price_of, prices
 from tileport_driver.records import Usage
 from tileport_skill.errors import RequestError
+from tileport_skill.pipeline.verdicts import Role
 
 
 def test_an_answer_is_priced_by_kind_of_token() -> None:
@@ -63,3 +64,19 @@ def test_lost_answers_count_at_their_most_in_money_too() -> None:
     told = overspent(Budget(dollars=Decimal(1)), used, tokens=1, dollars=Decimal("0.11"))
     assert told is not None
     assert "0.9000 of 1 US dollars" in told
+
+
+def test_a_role_may_have_its_share_of_tokens_and_money_and_no_more() -> None:
+    budget = Budget(tokens=1000, dollars=Decimal(10), shares={"kernel-writer": Decimal("0.5")})
+    own = budget.of_role("kernel-writer")
+    assert (own.tokens, own.dollars) == (500, Decimal(5))
+    assert budget.of_role("somebody") == Budget(tokens=1000, dollars=Decimal(10))
+    used = Spent(usage=Usage(input_tokens=450), dollars=Decimal("4.9"))
+    assert overspent(own, used, tokens=50, dollars=Decimal("0.1")) is None
+    assert "450 of 500 tokens" in (overspent(own, used, tokens=51, dollars=Decimal(0)) or "")
+    assert "4.9000 of 5.0 US dollars" in (overspent(own, used, tokens=1, dollars=Decimal("0.2")) or "")
+
+
+def test_every_role_has_a_share_and_none_may_have_all() -> None:
+    assert set(ROLE_SHARES) == {role for role in Role if role is not Role.PREFLIGHT}
+    assert all(0 < share < 1 for share in ROLE_SHARES.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,9 @@ from tileport_driver.broker.budget import Budget
 from tileport_driver.broker.engines import LiveModel
 from tileport_driver.broker.transcript import Exchange, Sent, now, read_transcript
 from tileport_driver.records import Usage
+from tileport_skill.agent.client import Asker, connect
+from tileport_skill.agent.loop import CONTEXT
+from tileport_skill.agent.wire import CONTEXT_EDITING, ROLE_HEADER, SOCKET_NAME
 
 
 def _live(stand_in: Any) -> LiveModel:
@@ -34,6 +38,21 @@ def test_the_key_is_added_outside_and_the_request_goes_out_as_it_came(
     assert sent["anthropic-version"]
     assert token not in str(sent)
     assert stand_in.key not in attempt.transcript.read_text()
+
+
+def test_the_agents_own_request_goes_out_whole_with_its_beta_and_without_its_role(
+    attempt: Any, stand_in: Any, ask: dict[str, Any], answer: Any, token: str
+) -> None:
+    stand_in.answers = [answer("hello")]
+    asked = {**ask, "context_management": CONTEXT}
+    with attempt.broker(_live(stand_in)) as broker:
+        client = connect(attempt.socket_dir / SOCKET_NAME, token)
+        asker = Asker(client, patience=5, deadline=time.monotonic() + 60, on_wait=print)
+        assert asker(asked, "kernel-writer").stop_reason == "end_turn"
+        assert list(broker.roles()) == ["kernel-writer"]
+    assert stand_in.requests == [{**asked, "stream": True}]
+    assert stand_in.headers[0]["anthropic-beta"] == CONTEXT_EDITING
+    assert ROLE_HEADER not in stand_in.headers[0]
 
 
 def test_streaming_passes_through(attempt: Any, stand_in: Any, ask: dict[str, Any], answer: Any) -> None:

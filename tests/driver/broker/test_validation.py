@@ -9,6 +9,8 @@ import pytest
 
 from tileport_driver.broker.refusal import Refusal
 from tileport_driver.broker.validation import check_event, check_message, check_request
+from tileport_skill.agent.loop import CONTEXT
+from tileport_skill.agent.wire import CONTEXT_EDITING
 
 RIGHT: dict[str, Any] = {
     "model": "claude-opus-5",
@@ -96,3 +98,25 @@ def test_answers_and_events_of_no_known_kind_are_refused() -> None:
         )
     with pytest.raises(ValueError, match="message_begin"):
         check_event({"type": "message_begin"})
+
+
+def test_the_agents_context_editing_is_what_the_sdks_beta_types_say() -> None:
+    body = {**RIGHT, "context_management": CONTEXT}
+    assert check_request(body, CONTEXT_EDITING) is body
+    with pytest.raises(Refusal, match="context_management"):
+        check_request(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "names"),
+    [
+        ("kep", 1, r"context_management\.edits\.0\.kep"),
+        ("trigger", {"type": "input_tokens", "value": "many"}, r"edits\.0\.trigger\.value"),
+        ("type", "clear_everything", r"edits\.0\.type"),
+    ],
+)
+def test_context_editing_of_another_shape_is_refused_by_name(path: str, value: Any, names: str) -> None:
+    editing: Any = copy.deepcopy(CONTEXT)
+    editing["edits"][0][path] = value
+    with pytest.raises(Refusal, match=names):
+        check_request({**RIGHT, "context_management": editing}, CONTEXT_EDITING)

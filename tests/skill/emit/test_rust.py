@@ -49,6 +49,14 @@ def test_this_machines_toolchain_is_found_with_an_empty_home_and_runs(
     assert done.stdout.startswith("cargo ")
 
 
+def test_a_user_that_is_a_number_alone_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr("tileport_skill.emit.rust.pwd.getpwuid", nobody)
+    find_rust((1, 0))
+
+
 def test_without_rust_and_without_network_one_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

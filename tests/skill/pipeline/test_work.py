@@ -9,7 +9,8 @@ import pytest
 from tests.skill.pipeline.conftest import Place
 
 from tileport_skill.errors import MachineryError, RequestError
-from tileport_skill.pipeline.ending import conclude, diagnosis
+from tileport_skill.pipeline.diagnosis import as_markdown, diagnose
+from tileport_skill.pipeline.ending import conclude
 from tileport_skill.pipeline.machine import ROUTES, Complete, Run, Stop
 from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.submit import MOST_REPORT_BYTES, strayed
@@ -195,4 +196,4 @@ def test_a_change_to_any_file_that_is_not_the_roles_is_straying() -> None:
 
 def test_a_diagnosis_says_where_a_claim_was_contradicted() -> None:
     last = entry(1, Role.HOST_BUILDER, Verdict.FAIL_HOST, claimed=Verdict.PASS)
-    assert "It said pass; the validators found otherwise." in diagnosis(Stop("x y"), (last,))
+    assert "It said pass; the validators found otherwise." in as_markdown(diagnose(Stop("x y"), (last,)))

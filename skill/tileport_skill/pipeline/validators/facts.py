@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -17,6 +18,7 @@ from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.verify import BUDGET
 
 
 def captures(work: Work) -> tuple[Capture, ...]:
@@ -34,6 +36,27 @@ def captures(work: Work) -> tuple[Capture, ...]:
         marker.write_text(key)
         return found
     return tuple(read_capture(path) for path in sorted(folder.glob("*/capture.json")))
+
+
+def once_for_hints(captured: Capture) -> Capture:
+    """Of kernels that differ in hints alone, as a tuner's configurations do, the first: pure.
+
+    Hints are the launcher's to hand over; what `kernel.rs` says is the same for all of them.
+    """
+    first: dict[object, str] = {}
+    for one in captured.specialisations:
+        first.setdefault((one.key, one.parameters, one.calling_convention, one.refused), one.id)
+    kept = frozenset(first.values())
+    return replace(
+        captured,
+        specialisations=tuple(one for one in captured.specialisations if one.id in kept),
+        launches=tuple(one for one in captured.launches if one.specialisation in kept),
+    )
+
+
+GRAPHS_FIRST = replace(BUDGET, graphs_first=True)
+"""A check is run after every edit. The same dataflow shows equal results; that speed is equal too, which takes the
+assembler a hundred times as long to show, is for the gates."""
 
 
 def broken_rules(work: Work, owner: Verdict, *parts: Part) -> list[Problem]:

@@ -19,7 +19,7 @@ from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.judge.library import LIBRARY
 from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.validators.facts import broken_rules
+from tileport_skill.pipeline.validators.facts import GRAPHS_FIRST, broken_rules
 from tileport_skill.pipeline.validators.kernel import told, unequal
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
@@ -30,6 +30,7 @@ from tileport_skill.verify import Row, verify
 HOST, KERNEL, ENVIRONMENT = Verdict.FAIL_HOST, Verdict.FAIL_KERNEL, Verdict.FAIL_ENVIRONMENT
 _SECONDS = 1500
 _SEED = Path("/toolchain/target")
+_SEED_LOCK = Path("/toolchain/src/seed/Cargo.lock")
 
 
 def check_host(work: Work) -> Checked:
@@ -49,7 +50,9 @@ def check_host(work: Work) -> Checked:
         return Checked(problems=(blame(log, files),), facts=())
     with tempfile.TemporaryDirectory(prefix="tileport-check-") as folder:
         try:
-            rows = list(verify(checkout, operator, work.task().archs, Path(folder), None, library, tuning=False))
+            archs = work.task().archs
+            found = verify(checkout, operator, archs, Path(folder), None, library, tuning=False, budget=GRAPHS_FIRST)
+            rows = list(found)
         except RequestError as error:
             return Checked(problems=(Problem(owner=HOST, text=str(error)),), facts=("the library is built",))
     rows_text = json.dumps(TypeAdapter(list[Row]).dump_python(rows, mode="json"), indent=1)
@@ -101,6 +104,10 @@ def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
     environment |= {"CARGO_TARGET_DIR": str(target), "CUDA_TOOLKIT_PATH": str(cuda_folder())}
     command = ["cargo", "build", "--release", *(["--offline"] if _SEED.is_dir() else [])]
     crate = checkout.port_dir / "cutile_kernels"
+    lock = crate / "Cargo.lock"
+    had_lock = lock.exists()
+    if not had_lock and _SEED_LOCK.is_file():
+        shutil.copyfile(_SEED_LOCK, lock)
     (target / "release" / LIBRARY.name).unlink(missing_ok=True)
     with log.open("wb") as file:
         try:
@@ -115,6 +122,9 @@ def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
             ).returncode
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MachineryError(f"cargo could not be run to its end: {error}") from error
+        finally:
+            if not had_lock:  # it is not part of the port
+                lock.unlink(missing_ok=True)
     text = log.read_text(encoding="utf-8", errors="replace")
     return "" if code == 0 else text[-6000:] or f"exit {code}"
 

@@ -10,13 +10,14 @@ from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.validators.facts import broken_rules, captures
+from tileport_skill.pipeline.validators.facts import GRAPHS_FIRST, broken_rules, captures, once_for_hints
 from tileport_skill.pipeline.validators.ir import write_ir
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.verdicts import Equal
 from tileport_skill.verify import Row, verify_kernel
+from tileport_skill.verify_page import reason
 
 OWNER = Verdict.FAIL_KERNEL
 
@@ -27,9 +28,9 @@ def check_kernel(work: Work) -> Checked:
     if not path.is_file():
         return Checked(problems=(Problem(owner=OWNER, text=f"{path.name} is not there"),), facts=())
     problems = broken_rules(work, OWNER, "kernel")
-    emitter, known = Emitter(built_emitter()), captures(work)
+    emitter, known = Emitter(built_emitter()), [once_for_hints(captured) for captured in captures(work)]
     try:
-        rows = [row for captured in known for row in verify_kernel(captured, path, emitter)]
+        rows = [row for captured in known for row in verify_kernel(captured, path, emitter, budget=GRAPHS_FIRST)]
     except RequestError as error:
         return Checked(problems=(*problems, Problem(owner=OWNER, text=str(error))), facts=())
     shutil.rmtree(work.root / "ir", ignore_errors=True)
@@ -40,7 +41,7 @@ def check_kernel(work: Work) -> Checked:
 def unequal(rows: list[Row], owner: Verdict) -> list[Problem]:
     """What is not equal, by kernel and reason, each once, with how often."""
     counted = Counter(
-        (row.arch, row.kernel, row.verdict.verdict, "; ".join(getattr(row.verdict, "reasons", ()))[:300])
+        (row.arch, row.kernel, row.verdict.verdict, reason(row.verdict)[:300])
         for row in rows
         if row.counts and not isinstance(row.verdict, Equal)
     )
