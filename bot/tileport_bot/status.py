@@ -48,6 +48,8 @@ class Record:
     spent: int = 0
     """Attempts that counted: an agent ran and its port was rejected, or it had none."""
     asked_by: str
+    asked_at: str = ""
+    """When, as GitHub tells it; an event from before then is an old one that was late."""
     trigger: str
     """The act that asked for the current attempt."""
     past_triggers: tuple[str, ...] = ()

@@ -83,7 +83,6 @@ def test_the_first_command_of_a_comment_counts(body: str, command: Command) -> N
         "/lgtm",
         "/usr/bin/python3 is missing",
         "/ok to test",
-        "\uff0fport softmax",
     ],
 )
 def test_what_is_quoted_code_hidden_or_not_ours_gets_no_answer(body: str) -> None:
