@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import github
+import requests
 from github.GithubRetry import GithubRetry
 
 from tileport_bot.github import Comment, NewPullRequest, PullRequest
@@ -36,6 +37,11 @@ def _said(call: Callable[P, T]) -> Callable[P, T]:
                 f"GitHub answered {error.status} to {call.__name__}: {message or 'no message'}. "
                 "See that the token may do this, then send the event again."
             ) from error
+        except requests.RequestException as error:
+            raise MachineryError(
+                f"GitHub gave no answer to {call.__name__}: {error}. "
+                "See that it can be reached, then send the event again."
+            ) from error
 
     return wrapped
 
@@ -43,12 +49,26 @@ def _said(call: Callable[P, T]) -> Callable[P, T]:
 class LiveGitHub:
     """Implements `tileport_bot.github.GitHub`."""
 
-    def __init__(self, token: str, *, login: str, api: str = "https://api.github.com") -> None:
-        """`login` is whom the token writes as, `github-actions[bot]` for a workflow's own."""
+    def __init__(
+        self,
+        token: str,
+        *,
+        login: str,
+        api: str = "https://api.github.com",
+        web: str = "https://github.com",
+        write_pause: float = 1,
+    ) -> None:
+        """`login` is whom the token writes as, `github-actions[bot]` for a workflow's own; git speaks to `web`.
+
+        GitHub asks for a second between writes, `write_pause`.
+        """
         self._token = token
         self._login = login
+        self._web = web
         retry = GithubRetry(total=5, allowed_methods={"GET"}, max_rate_limit_wait=600)
-        self._github = github.Github(auth=github.Auth.Token(token), base_url=api, retry=retry, lazy=True)
+        self._github = github.Github(
+            auth=github.Auth.Token(token), base_url=api, retry=retry, lazy=True, seconds_between_writes=write_pause
+        )
 
     @_said
     def permission(self, repository: str, login: str) -> Permission:
@@ -84,13 +104,13 @@ class LiveGitHub:
 
     def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> None:
         """The token goes to git in its environment: arguments can be read by every process."""
-        url = f"https://github.com/{repository}.git"
+        url = f"{self._web}/{repository}.git"
         secret = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
         environment = {
             **os.environ,
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "http.https://github.com/.extraheader",
+            "GIT_CONFIG_KEY_0": f"http.{self._web}/.extraheader",
             "GIT_CONFIG_VALUE_0": f"Authorization: Basic {secret}",
         }
         done = subprocess.run(
