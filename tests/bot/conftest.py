@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bot.fakegithub.fixtures import contract, fake
 
 from tileport_bot.driver import FileChange, Finished, Rerun, Watch
 from tileport_bot.github import DryRunGitHub
@@ -29,6 +30,8 @@ from tileport_driver.records import (
     Usage,
 )
 from tileport_driver.report import IrRow
+
+__all__ = ["contract", "fake"]  # fixtures of the stand-in for GitHub
 
 EVENTS = Path(__file__).parents[1] / "data" / "events"
 
