@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tileport_bot.live_github import LiveGitHub
+from tileport_bot.remote import Remote
 from tileport_driver.host.paths import state_dir
 
 _FRESH_SECONDS = 20.0
@@ -29,17 +30,21 @@ class Clones:
         if time.monotonic() - self._fetched.get(repository, float("-inf")) < _FRESH_SECONDS:
             return path
         with _alone(path):
-            remote = self._github.remote(repository)
-            if not (path / ".git").exists():
-                part = path.with_suffix(".part")
-                shutil.rmtree(part, ignore_errors=True)
-                remote.git(None, "clone", "--quiet", "--no-checkout", "--no-tags", remote.url, str(part))
-                part.rename(path)
-            commit = remote.fetch(path, self._github.default_branch(repository))
-            # Forced: nobody works in this tree, and whatever a stopped process left in it is not wanted.
-            remote.git(path, "checkout", "--quiet", "--force", "--detach", commit)
+            branch = self._github.default_branch(repository)
+            self._github.with_git(repository, lambda remote: _bring(remote, path, branch))
         self._fetched[repository] = time.monotonic()
         return path
+
+
+def _bring(remote: Remote, path: Path, branch: str) -> None:
+    if not (path / ".git").exists():
+        part = path.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        remote.git(None, "clone", "--quiet", "--no-checkout", "--no-tags", remote.url, str(part))
+        part.rename(path)
+    commit = remote.fetch(path, branch)
+    # Forced: nobody works in this tree, and whatever a stopped process left in it is not wanted.
+    remote.git(path, "checkout", "--quiet", "--force", "--detach", commit)
 
 
 @contextmanager

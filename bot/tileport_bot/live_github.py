@@ -6,12 +6,11 @@ natural key (our marker, the branch) instead.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-
-import github
 
 from tileport_bot.credentials import API, WORKFLOW_LOGIN, Credentials, TokenCredentials
 from tileport_bot.github import (
@@ -27,7 +26,7 @@ from tileport_bot.github import (
 )
 from tileport_bot.patience import Patience
 from tileport_bot.permissions import Permission, Permissions
-from tileport_bot.remote import Remote
+from tileport_bot.remote import GitRefused, Remote
 from tileport_driver.broker.masking import MASK
 from tileport_skill.errors import MachineryError
 
@@ -83,19 +82,16 @@ class LiveGitHub:
         return Permission(found) if found in list(Permission) else Permission.NONE
 
     def own_comments(self, repository: str, issue: int) -> tuple[Comment, ...]:
-        def comments() -> list[Any]:
-            found = github.PaginatedList.PaginatedList(
-                github.IssueComment.IssueComment,
-                self._credentials.client(repository).requester,
-                f"/repos/{repository}/issues/{issue}/comments",
-                None,
-            )
-            return list(found)
-
         login = self.login
-        found = self._ask("own_comments", repository, comments)
+        found = self._pages(repository, f"/issues/{issue}/comments")
+        if found and (now := self._name_in(found[0]["issue_url"])) != self._name(repository):
+            # A renamed repository's pages lose their number on the way to its new name.
+            self._names[repository] = now
+            found = self._pages(repository, f"/issues/{issue}/comments")
         # Of a deleted account nothing but its comments is left.
-        return tuple(Comment(c.id, c.body or "") for c in found if c.user is not None and c.user.login == login)
+        return tuple(
+            Comment(int(c["id"]), str(c["body"] or "")) for c in found if c["user"] and c["user"]["login"] == login
+        )
 
     def read_comment(self, repository: str, comment: int) -> str:
         return str(self._get(repository, f"/issues/comments/{comment}")["body"] or "")
@@ -113,19 +109,27 @@ class LiveGitHub:
         self._send("edit_comment", repository, "PATCH", f"/issues/comments/{comment}", text, repeatable=True)
 
     def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> str:
-        return self.remote(repository).push(checkout, branch, commit)
+        return self.with_git(repository, lambda remote: remote.push(checkout, branch, commit))
 
     def base_state(self, repository: str, checkout: Path, base: str, commit: str, reference: str) -> BaseState:
-        return self.remote(repository).base_state(checkout, base, commit, reference)
+        return self.with_git(repository, lambda remote: remote.base_state(checkout, base, commit, reference))
 
     def remote(self, repository: str) -> Remote:
         """The repository for git, with a token that is valid now."""
         token = self._ask("a token", repository, lambda: self._credentials.token(repository))
         return Remote(self._server, repository, token)
 
+    def with_git(self, repository: str, work: Callable[[Remote], T]) -> T:
+        """`work` with the repository's remote, again with a new token where the one there was is refused."""
+        try:
+            return work(self.remote(repository))
+        except GitRefused as refused:
+            if not refused.is_about_token or not self._credentials.renew(repository):
+                raise
+            return work(self.remote(repository))
+
     def find_pull_request(self, repository: str, branch: str) -> PullRequest | None:
-        name = self._names.get(repository, repository)
-        head = f"{name.partition('/')[0]}:{branch}"
+        head = f"{self._name(repository).partition('/')[0]}:{branch}"
         pulls = self._get(repository, "/pulls", {"state": "open", "head": head})
         return next((_pull(pull) for pull in pulls if pull["head"]["ref"] == branch), None)
 
@@ -174,6 +178,25 @@ class LiveGitHub:
     def default_branch(self, repository: str) -> str:
         return str(self._get(repository, "")["default_branch"])
 
+    def _pages(self, repository: str, path: str) -> list[Any]:
+        """All of a list. Raises `Gone` where GitHub leads elsewhere, as for an issue that was transferred."""
+        found: list[Any] = []
+        for page in itertools.count(1):
+            part = self._get(repository, path, {"per_page": "100", "page": str(page)})
+            if not isinstance(part, list):
+                raise Gone(f"{repository}{path} is no longer there: it was moved.")
+            found += part
+            if len(part) < 100:
+                return found
+        raise AssertionError("unreachable")
+
+    def _name(self, repository: str) -> str:
+        return self._names.get(repository, repository)
+
+    def _name_in(self, url: str) -> str:
+        """`owner/name` of an address of the API."""
+        return "/".join(url.partition("/repos/")[2].split("/")[:2])
+
     def _get(self, repository: str, path: str, parameters: dict[str, str] | None = None) -> Any:
         return self._call(path or "repository", repository, "GET", path, parameters=parameters, repeatable=True)
 
@@ -195,8 +218,11 @@ class LiveGitHub:
     ) -> Any:
         def call() -> Any:
             requester = self._credentials.client(repository).requester
-            where = f"/repos/{self._names.get(repository, repository)}{path}"
-            return requester.requestJsonAndCheck(verb, where, parameters=parameters, input=data)[1]
+            where = f"/repos/{self._name(repository)}{path}"
+            answer = requester.requestJsonAndCheck(verb, where, parameters=parameters, input=data)[1]
+            if isinstance(answer, dict) and answer.get("message") == "Moved Permanently":
+                raise Moved(f"{what}: {repository} was renamed.")  # PyGithub takes a 307 for an answer
+            return answer
 
         try:
             return self._ask(what, repository, call, repeatable=repeatable)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import github
 import requests
 
-from tileport_bot.github import Gone, Later, Moved, Refusal, Unsure
+from tileport_bot.github import Gone, Later, Refusal, Unsure
 from tileport_skill.errors import MachineryError
 
 T = TypeVar("T")
@@ -50,8 +50,6 @@ class Patience:
                         raise Later(f"GitHub's rate limit: {what} can be done in {wait:.0f} s.", wait) from error
                 elif error.status == 401 and tries == 0 and renew():
                     wait, tries = 0.0, 1
-                elif error.status in (307, 308):
-                    raise Moved(f"{what}: the repository was renamed.") from error
                 elif error.status < 500:
                     raise final(what, error) from error
                 else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,10 @@ _SETTINGS = {
 
 class GitRefused(MachineryError):
     """git's own words."""
+
+    @property
+    def is_about_token(self) -> bool:
+        return bool(re.search(r"could not read Username|Authentication failed|error: 40[13]", str(self)))
 
 
 class Remote:

@@ -41,7 +41,7 @@ def create_token(call: Call) -> Answer:
         raise Refuse(404, "Integration not found")
     app, account, granted = call.world.installations[id]
     asked = call.body or {}
-    permissions = asked.get("permissions", granted)
+    permissions = asked.get("permissions") or granted  # none asked for is all, which PyGithub says so
     if any(granted.get(name) != level and granted.get(name) != "write" for name, level in permissions.items()):
         raise Refuse(422, "The permissions requested are not granted to this installation.")
     names = asked.get("repositories")
