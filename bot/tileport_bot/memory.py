@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from tileport_bot import requests
@@ -134,7 +135,7 @@ class DatabaseMemory:
         return any(r.record.operator == operator for r in requests.of_issue(place.repository, place.issue))
 
     def enter(self, place: Place, record: Record) -> int | None:
-        request, is_new = requests.enter(place, record)
+        request, is_new = requests.enter(place, replace(record, stage=Stage.QUEUED))
         return None if is_new else request.place.issue
 
     def take_back(self, place: Place, record: Record, comment: str) -> bool:

@@ -20,6 +20,8 @@ from tileport_bot.status import Record
 from tileport_driver.database import TABLES, now_of, transaction
 
 LEASE_SECONDS = 60.0
+_READY_SECONDS = 30.0
+"""How long a new request waits for its comment to stand in the issue before a worker takes it without."""
 
 _REQUESTS = Table(
     "tileport_requests",
@@ -84,7 +86,7 @@ class Request:
 
 def enter(place: Place, record: Record) -> tuple[Request, bool]:
     """The request that is active for this operator and reference, and whether it is new."""
-    key = f"{place.repository}|{record.operator}|{record.reference}"
+    key = _key(place, record)
     values = {
         "key": key,
         "repository": place.repository,
@@ -96,8 +98,10 @@ def enter(place: Place, record: Record) -> tuple[Request, bool]:
     }
     try:
         with transaction(integrity=True) as connection:
-            times = dict.fromkeys(("asked", "changed", "due"), now_of(connection))
-            done = connection.execute(insert(_REQUESTS).values(**values, **times))
+            now = now_of(connection)
+            done = connection.execute(
+                insert(_REQUESTS).values(**values, asked=now, changed=now, due=now + _READY_SECONDS)
+            )
             id = int(done.inserted_primary_key[0])  # type: ignore[index]
             _log(connection, id, f"asked for by {record.asked_by} in #{place.issue}")
         return find(id), True
@@ -112,6 +116,13 @@ def find(id: int) -> Request:
         return _request(connection.execute(select(_REQUESTS).where(_REQUESTS.c.id == id)).mappings().one())
 
 
+def ready(place: Place, record: Record) -> None:
+    """The comment of a new request stands: it may be taken."""
+    with transaction() as connection:
+        mine = and_(_REQUESTS.c.key == _key(place, record), _REQUESTS.c.state == "waiting")
+        connection.execute(update(_REQUESTS).where(mine).values(due=now_of(connection)))
+
+
 def look(id: int) -> Request | None:
     """None for a number that no request has."""
     found = _select(_REQUESTS.c.id == id)
@@ -122,7 +133,8 @@ def take(worker: str, seconds: float = LEASE_SECONDS, id: int | None = None) -> 
     """The oldest that waits, or whose worker let its lease run out; only the one with `id` if that is given."""
     with transaction() as connection:
         now = now_of(connection)
-        waits = and_(_REQUESTS.c.state == "waiting", _REQUESTS.c.due <= now)
+        due = _REQUESTS.c.due <= now
+        waits = _REQUESTS.c.state == "waiting" if id is not None else and_(_REQUESTS.c.state == "waiting", due)
         left = and_(_REQUESTS.c.state == "working", _REQUESTS.c.alive_until < now)
         found = select(_REQUESTS).where(or_(waits, left)).order_by(_REQUESTS.c.id).limit(1)
         if id is not None:
@@ -234,6 +246,10 @@ def _change(request: Request, line: str | None = None, **values: object) -> bool
         if changed and line:
             _log(connection, request.id, line)
         return changed
+
+
+def _key(place: Place, record: Record) -> str:
+    return f"{place.repository}|{record.operator}|{record.reference}"
 
 
 def _log(connection: Connection, id: int, line: str) -> None:

@@ -31,9 +31,9 @@ def sweep(github: GitHub, bot_for: Callable[[str], Bot], repositories: tuple[str
             yield f"{repository}: {error}"
 
 
-def say_what_was_not_said(github: GitHub) -> Iterator[str]:
-    """Final comments of requests that have ended."""
-    for request in requests.untold():
+def say_what_was_not_said(github: GitHub, after: float = 30.0) -> Iterator[str]:
+    """Final comments of requests that ended at least so many seconds ago."""
+    for request in requests.untold(after):
         name = f"{request.place.repository}#{request.place.issue}: {request.record.operator}"
         try:
             show(github, request.place, request.record, request.last_words or "")

@@ -20,7 +20,8 @@ from tileport_bot.github import GitHub, Gone, Later, Refusal
 from tileport_bot.handle import Bot, Handled, handle, port
 from tileport_bot.inbox import Waiting
 from tileport_bot.memory import DatabaseMemory, held
-from tileport_bot.progress import StatusComment
+from tileport_bot.progress import said, show
+from tileport_bot.replies import status_comment
 from tileport_bot.requests import Request
 from tileport_bot.status import Record, Stage
 from tileport_bot.sweep import sweep
@@ -63,10 +64,10 @@ class Shop:
 
 
 def enqueue(bot: Bot, place: Place, record: Record) -> Handled:
-    """The request stands in the tables already; its comment says that it waits."""
-    with bot.memory.journal(place, record) as journal:
-        status = StatusComment(bot.github, place, record, journal, now=bot.now, log=bot.log)
-        status.stage(Stage.QUEUED)
+    """The request stands in the tables already; its comment says that it waits, and then it may be taken."""
+    queued = replace(record, stage=Stage.QUEUED)
+    show(bot.github, place, queued, status_comment(queued, updated=said(bot.now())))
+    requests.ready(place, record)
     return Handled(f"queued: {record.operator}")
 
 
@@ -74,12 +75,13 @@ def work_on_deliveries(shop: Shop, *, drain: bool = False) -> int:
     """Until asked to stop, or until nothing waits if it is to `drain`. Gives the number it dealt with."""
     dealt, swept = 0, float("-inf")
     while not shop.stopping():
-        if time.monotonic() - swept > SWEEP_SECONDS:
-            _swept(shop)
-            swept = time.monotonic()
         waiting = inbox.next_waiting(time.time())
         if waiting is not None:
             dealt += _deal_with(shop, waiting)
+        elif time.monotonic() - swept > SWEEP_SECONDS:
+            # After what came by itself, so that little is left to be looked for.
+            _swept(shop)
+            swept = time.monotonic()
         elif drain:
             break
         else:
