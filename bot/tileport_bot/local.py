@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tileport_bot.driver import Cancelled, FileChange, Finished, Interrupted, Rerun, TimedRow, Watch
 from tileport_bot.status import Stage
+from tileport_driver.batch import script_of
 from tileport_driver.container import Stopped
 from tileport_driver.dashboard import read_attempt
 from tileport_driver.gpu.performance import FOLDER as TIMING
@@ -34,6 +35,7 @@ _SHOWN = {
 class LocalDriver:
     """Makes attempts here, with the scripted conversation in `script` or, without one, with the real API; or drafts.
 
+    `script` may hold one conversation, or a folder of each operator's name.
     `show` runs an attempt while somebody watches it; it hands the work the progress it is to report to.
     """
 
@@ -50,7 +52,7 @@ class LocalDriver:
             operator=operator,
             repository=repository,
             engine=engine,
-            script=self.script,
+            script=script_of(self.script, operator),
             keep=self.keep,
         )
 

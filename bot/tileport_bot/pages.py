@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from tileport_bot import inbox, requests
 from tileport_bot.requests import Request
 from tileport_bot.status import Stage
-from tileport_driver.dashboard import GATES
-from tileport_driver.records import Failed, Gate, NotRun, Passed
+from tileport_driver.records import Failed, Gate, GateName, NotRun, Passed
 from tileport_driver.store import AttemptFolder, attempt_of
 from tileport_skill.errors import MachineryError
 from tileport_skill.pages.markdown import clean
@@ -20,6 +19,7 @@ from tileport_skill.pages.render import render
 TEMPLATES = Path(__file__).parent / "templates"
 _SHOWN_REQUESTS = 100
 _SHOWN_DELIVERIES = 20
+_GATES = get_args(GateName)
 _TRAIL = tuple(str(stage) for stage in Stage if not stage.is_end)
 
 
@@ -111,7 +111,7 @@ def read_report(id: int) -> str | None:
 
 def overview_html(overview: Overview) -> str:
     """Pure."""
-    active = [row for row in overview.rows if row.state != "ended"]
+    active = sorted((row for row in overview.rows if row.state != "ended"), key=lambda row: row.id)
     ended = [row for row in overview.rows if row.state == "ended"]
     return render(TEMPLATES / "overview.html.j2", overview=overview, active=active, ended=ended)
 
@@ -145,7 +145,7 @@ def _gates(attempt: AttemptFolder | None) -> tuple[Gate, ...]:
     except MachineryError:
         return ()
     found = acceptance.gates if acceptance is not None else ()
-    return tuple(sorted(found, key=lambda gate: GATES.index(gate.gate)))
+    return tuple(sorted(found, key=lambda gate: _GATES.index(gate.gate)))
 
 
 def _gate(gate: Gate) -> GateRow:
