@@ -128,7 +128,7 @@ async def send(posts: list[Post], address: str, server: Server) -> list[tuple[Po
 
 async def one(client: httpx2.AsyncClient, post: Post) -> tuple[Post, int, float]:
     headers = {"X-GitHub-Event": "issues", "X-GitHub-Delivery": post.id, "Content-Type": "application/json"}
-    for _ in range(200):
+    for _ in range(3_000):
         begun = time.monotonic()
         try:
             answer = await client.post("/webhook", content=post.body, headers={**headers, post.header: post.signature})
