@@ -60,6 +60,8 @@ class Bot:
     """What becomes of a request that may begin: `port_now`, or the queue."""
     drafts: bool = True
     """Whether the repository wants a draft pull request for a port that is not yet proved."""
+    evidence: str = ""
+    """Address of this run, where it is one of a workflow: its attempts' folders are its artifacts."""
     resumes: bool = False
     """Whether an attempt that is broken off is gone on with later."""
     stopping: Callable[[], bool] = lambda: False
@@ -157,6 +159,7 @@ def port(bot: Bot, place: Place, record: Record, journal: Journal) -> Handled:
 
     Where broken off attempts are resumed, what breaks one off is raised: `Interrupted`, or `MachineryError`.
     """
+    record = replace(record, evidence=bot.evidence)
     status = StatusComment(bot.github, place, record, journal, now=bot.now, log=bot.log, stopping=bot.stopping)
     try:
         status.stage(Stage.QUEUED)
