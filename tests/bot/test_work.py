@@ -12,7 +12,7 @@ from tests.bot.fakegithub.server import FakeGitHub
 from tests.bot.serving import LABEL, NAME, Killed, Serving, serving
 
 from tileport_bot import inbox, requests, work
-from tileport_bot.handle import Bot, port_now
+from tileport_bot.handle import Bot, handle, port_now
 from tileport_bot.memory import IssueMemory
 from tileport_bot.replies import status_comment
 from tileport_bot.status import Record, Stage
@@ -317,3 +317,17 @@ def test_a_comment_that_a_dead_runner_left_behind_is_ended_by_the_sweep_and_a_yo
     assert room.record(issue).stage is Stage.FAILED
     assert "It was stopped before its end; `/retry` asks again." in room.said(issue)[0]
     assert list(end_what_was_left_behind(bot(then + timedelta(hours=8)), NAME)) == []
+
+
+def test_a_batch_that_a_workflow_starts_writes_pull_requests_and_in_no_issue(room: Serving) -> None:
+    github = room.shop.github
+    bot = replace(room.shop.bot(NAME), memory=IssueMemory(github), start=port_now, resumes=False)
+    labelled = room.labels(room.issue())
+    payload = {"repository": labelled["repository"], "sender": labelled["sender"], "inputs": {"operators": "all"}}
+    assert handle(bot, "workflow_dispatch", payload).line == "unproved: rms_norm\nunproved: silu_and_mul"
+    assert len(room.pulls()) == 2
+    assert "Asked for by `alice`." in (room.pulls()[0].body or "")
+    assert room.repository.comments == {}
+    handle(bot, "workflow_dispatch", {**payload, "inputs": {"operators": "rms_norm"}})
+    assert len(room.pulls()) == 2
+    assert len(room.driver.begun) == 3
