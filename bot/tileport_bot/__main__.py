@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
 from tileport_bot import demo as demonstration
+from tileport_bot.credentials import WORKFLOW_LOGIN
+from tileport_bot.doors import clones_of, github_of, memory_of, plain_log, run_address, shop_of
+from tileport_bot.driver import Driver
 from tileport_bot.github import DryRunGitHub, GitHub
-from tileport_bot.handle import Bot, Handled, handle
-from tileport_bot.live_github import LiveGitHub
+from tileport_bot.handle import Bot, Handled, handle, port_now
 from tileport_bot.local import LocalDriver
+from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
 from tileport_driver.progress import Progress
 from tileport_driver.records import EXIT_CODES
@@ -24,7 +28,17 @@ from tileport_skill.errors import RequestError, TileportError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+T = TypeVar("T")
 DRY_RUN_FOLDER = Path("tileport-dry-run")
+
+Script = Annotated[Path | None, typer.Option(help="Replay this conversation instead of asking a model.")]
+Live = Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROPIC_API_KEY.")]
+Engine = Annotated[Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")]
+Drafts = Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")]
+Login = Annotated[str, typer.Option(help="Whom GITHUB_TOKEN writes as; an App knows that itself.")]
+Repositories = Annotated[
+    list[str] | None, typer.Option("--repository", help="`owner/name`; again for more. Others are not served.")
+]
 
 
 @app.callback()
@@ -44,23 +58,35 @@ def handle_event(
         Permission | None,
         typer.Option(help="What a dry run takes the sender's permission to be [write]."),
     ] = None,
-    script: Annotated[Path | None, typer.Option(help="Replay this conversation instead of asking a model.")] = None,
-    live: Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROPIC_API_KEY.")] = False,
-    engine: Annotated[
-        Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
-    ] = None,
-    drafts: Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")] = True,
-    token: Annotated[str | None, typer.Option(envvar="GITHUB_TOKEN", hidden=True, show_envvar=False)] = None,
-    login: Annotated[str, typer.Option(help="Whom the token writes as.")] = "github-actions[bot]",
+    script: Script = None,
+    live: Live = False,
+    engine: Engine = None,
+    drafts: Drafts = True,
+    login: Login = WORKFLOW_LOGIN,
 ) -> None:
     """Handle one GitHub event from its file."""
 
     def work(stop: Callable[[], bool]) -> Handled:
-        github = _github(dry_run=dry_run, out=out, permission=permission, token=token, login=login)
-        driver = context.obj or replace(local_driver(script, live=live, drafts=engine == "none"), stop=stop)
-        return handle(
-            Bot(github=github, driver=driver, checkout=repo, drafts=drafts, log=typer.echo), event_name, _read(event)
+        github: GitHub
+        if dry_run:
+            # Nobody is asked in a dry run, so the answer that lets it go on is the default.
+            github = DryRunGitHub(out, permission=permission or Permission.WRITE, say=typer.echo)
+        elif permission is not None:
+            raise RequestError("--permission is for --dry-run only: otherwise GitHub is asked what the sender may do.")
+        else:
+            github = github_of(login)
+        bot = Bot(
+            github=github,
+            driver=_driver(context, script, live, engine, stop),
+            memory=IssueMemory(github) if dry_run else memory_of(github),
+            checkout=repo,
+            start=port_now,
+            evidence="" if dry_run else run_address(),
+            drafts=drafts,
+            stopping=stop,
+            log=typer.echo,
         )
+        return handle(bot, event_name, _read(event))
 
     with stop_on_interrupt(typer.echo) as stop:
         done = _told(lambda: work(stop))
@@ -68,6 +94,101 @@ def handle_event(
     if dry_run:
         typer.echo(f"What GitHub would show lies in {out}/")
     raise typer.Exit(done.exit_code)
+
+
+@app.command()
+def serve(
+    repository: Repositories = None,
+    host: Annotated[str, typer.Option(help="Where to listen; behind a proxy that speaks TLS.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
+    attempts: Annotated[int, typer.Option(min=0, help="How many are made at a time on this machine.")] = 1,
+    script: Script = None,
+    live: Live = False,
+    engine: Engine = None,
+    drafts: Drafts = True,
+    login: Login = WORKFLOW_LOGIN,
+) -> None:
+    """Take webhooks, show the queue, and make the attempts. TILEPORT_WEBHOOK_SECRET holds the webhook's secret."""
+
+    def work() -> None:
+        plain_log()
+        from tileport_bot.serve import serve as run  # the server's parts are needed by this command alone
+        from tileport_bot.webhook import read_secrets
+
+        secrets = read_secrets(os.environ.get("TILEPORT_WEBHOOK_SECRET", ""))
+        if attempts:
+            local_driver(script, live=live, drafts=engine == "none")
+        github_of(login)
+        shared = [f"--repository={name}" for name in repository or ()] + ["--live"] * live
+        shared += [f"--script={script}"] * (script is not None) + [f"--engine={engine}"] * (engine is not None)
+        shared += [f"--login={login}", "--drafts" if drafts else "--no-drafts"]
+        commands = [["work", "deliveries", *shared], *([["work", "requests", *shared]] * attempts)]
+        run(secrets, host, port, commands, typer.echo)
+
+    _told(work)
+
+
+@app.command(hidden=True)
+def work(
+    context: typer.Context,
+    what: Annotated[Literal["deliveries", "requests"], typer.Argument()],
+    repository: Repositories = None,
+    script: Script = None,
+    live: Live = False,
+    engine: Engine = None,
+    drafts: Drafts = True,
+    login: Login = WORKFLOW_LOGIN,
+    drain: Annotated[bool, typer.Option("--drain", help="End once nothing waits.")] = False,
+    parent: Annotated[int | None, typer.Option(help="End when this process does.")] = None,
+) -> None:
+    """What `serve` starts: handle deliveries, or make attempts. On other machines it is started by hand."""
+
+    def run(stop: Callable[[], bool]) -> None:
+        plain_log()
+        from tileport_bot.work import work_on_deliveries, work_on_requests
+
+        driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)
+        shop = shop_of(login, driver, tuple(repository or ()), drafts=drafts, stopping=stop)
+        (work_on_deliveries if what == "deliveries" else work_on_requests)(shop, drain=drain)
+
+    with stop_on_interrupt(lambda line: typer.echo(line, err=True)) as asked:
+        _told(lambda: run(lambda: asked() or (parent is not None and os.getppid() != parent)))
+
+
+@app.command()
+def sweep(
+    repository: Annotated[list[str], typer.Option(help="`owner/name`; again for more.")],
+    script: Script = None,
+    live: Live = False,
+    engine: Engine = None,
+    drafts: Drafts = True,
+    login: Login = WORKFLOW_LOGIN,
+) -> None:
+    """Find what no event will bring any more, and finish it: for a schedule, where no server runs."""
+
+    def run(stop: Callable[[], bool]) -> None:
+        from tileport_bot.sweep import sweep as lines
+
+        github = github_of(login)
+        clones, driver = clones_of(github), local_driver(script, live=live, drafts=engine == "none")
+
+        def bot(name: str) -> Bot:
+            return Bot(
+                github=github,
+                driver=replace(driver, stop=stop),
+                memory=memory_of(github),
+                checkout=clones(name),
+                start=port_now,
+                drafts=drafts,
+                stopping=stop,
+                log=typer.echo,
+            )
+
+        for line in lines(github, bot, tuple(repository)):
+            typer.echo(line)
+
+    with stop_on_interrupt(typer.echo) as stop:
+        _told(lambda: run(stop))
 
 
 @app.command()
@@ -96,7 +217,22 @@ def local_driver(script: Path | None, *, live: bool, drafts: bool = False) -> Lo
     return LocalDriver(script=script, show=_watched, drafts=drafts)
 
 
-def _told(work: Callable[[], Handled]) -> Handled:
+def _driver(
+    context: typer.Context,
+    script: Path | None,
+    live: bool,
+    engine: str | None,
+    stop: Callable[[], bool],
+    quiet: bool = False,
+) -> Driver:
+    """The one a test hands in, or attempts on this machine; `quiet` where no terminal shows them."""
+    if context.obj is not None:
+        return context.obj  # type: ignore[no-any-return]
+    driver = replace(local_driver(script, live=live, drafts=engine == "none"), stop=stop)
+    return replace(driver, show=lambda work: work(Progress())) if quiet else driver
+
+
+def _told(work: Callable[[], T]) -> T:
     """Typed failures become their text and exit status; a bug keeps its traceback."""
     try:
         return work()
@@ -110,17 +246,6 @@ def _watched(work: Callable[[Progress], Ended]) -> Ended:
     ended = watch(work, stderr())
     show_end(ended, stdout())
     return ended
-
-
-def _github(*, dry_run: bool, out: Path, permission: Permission | None, token: str | None, login: str) -> GitHub:
-    if dry_run:
-        # Nobody is asked in a dry run, so the answer that lets it go on is the default.
-        return DryRunGitHub(out, permission=permission or Permission.WRITE, say=typer.echo)
-    if permission is not None:
-        raise RequestError("--permission is for --dry-run only: otherwise GitHub is asked what the sender may do.")
-    if not token:
-        raise RequestError("Set GITHUB_TOKEN to a token that may write issues and pull requests, or use --dry-run.")
-    return LiveGitHub(token, login=login)
 
 
 def _read(path: Path) -> object:

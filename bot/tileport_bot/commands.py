@@ -12,7 +12,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from tileport_bot.events import Commented, Labeled, Unlabeled
+from tileport_bot.events import Commented, Dispatched, Labeled, Unlabeled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,27 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PortMany:
+    """A batch."""
+
+    operators: tuple[str, ...] | None
+    """As they were spelled; None for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     operator: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
+    operator: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Have the gates run that need a GPU."""
+
     operator: str | None
 
 
@@ -49,21 +64,28 @@ class Misspelt:
     meant: str
 
 
-Command = Port | Retry | Cancel | Status | Help | Misspelt
+Command = Port | PortMany | Retry | Cancel | Check | Status | Help | Misspelt
 
 HELP: dict[str, str] = {
     "/port OP": "port the operator; the label `port: OP` asks for the same",
+    "/port all": "every operator that has no port yet, one after the other",
     "/retry [OP]": "ask again after an end, within the attempts allowed",
     "/cancel [OP]": "stop; taking the label off does the same",
+    "/check [OP]": "queue the gates that need a GPU, for a port that is not yet proved",
     "/status": "what is being done in this issue",
     "/help": "this list",
 }
 """Each command with what it does; the name of an operator may be spelled in any way that names one."""
 
-_NAMES = tuple(usage.split()[0].removeprefix("/") for usage in HELP)
+_NAMES = tuple(dict.fromkeys(usage.split()[0].removeprefix("/") for usage in HELP))
+
+_SLASHES = ("/", "\uff0f")
+"""The second is full-width, as some keyboards write it."""
+
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһкмтвɡοαρνετυ", "aeopcyxijsdhkmtbgoapvetu")
 
 
-def read_command(event: Labeled | Unlabeled | Commented) -> Command | None:
+def read_command(event: Labeled | Unlabeled | Commented | Dispatched) -> Command | None:
     """None when the event asks nothing of us."""
     match event:
         case Labeled(label=label):
@@ -72,8 +94,11 @@ def read_command(event: Labeled | Unlabeled | Commented) -> Command | None:
             operator = _label_operator(label)
             return Cancel(operator=operator) if operator else None
         case Commented(body=body):
-            line = next((line for line in _spoken_lines(body) if line.startswith("/")), None)
+            line = next((line for line in _spoken_lines(body) if line.startswith(_SLASHES)), None)
             return _comment_command(line) if line else None
+        case Dispatched(operators=names):
+            words = tuple(dict.fromkeys(re.split(r"[\s,]+", names.strip(" ,\n"))))
+            return PortMany(operators=None if words == ("all",) else words)
 
 
 def _label_command(label: str) -> Command | None:
@@ -81,7 +106,7 @@ def _label_command(label: str) -> Command | None:
     if operator:
         return Port(operator=operator)
     # A colon or letters of another alphabet look right in GitHub's list of labels and would wait for ever.
-    folded = unicodedata.normalize("NFKC", label)
+    folded = _looks_like(label)
     operator = _label_operator(folded) if folded != label else None
     return Misspelt(wrote=label, meant=f"port: {operator}") if operator else None
 
@@ -92,22 +117,32 @@ def _label_operator(label: str) -> str | None:
 
 
 def _comment_command(line: str) -> Command | None:
-    word, *arguments = line.removeprefix("/").split()[:4] or [""]
-    match word.casefold(), arguments:
+    word, *arguments = line[1:].split()[:4] or [""]
+    match word.casefold() if line.startswith("/") else "", arguments:
+        case "port", [operator] if operator.casefold() == "all":
+            return PortMany(operators=None)
         case "port", [operator]:
             return Port(operator=operator)
         case "retry", [] | [_]:
             return Retry(operator=arguments[0] if arguments else None)
         case "cancel", [] | [_]:
             return Cancel(operator=arguments[0] if arguments else None)
+        case "check", [] | [_]:
+            return Check(operator=arguments[0] if arguments else None)
         case "status", []:
             return Status()
         case "help", []:
             return Help()
-    near = difflib.get_close_matches(word.casefold(), _NAMES, n=1, cutoff=0.75)
+    # What only looks like a command would wait for ever; it is asked back, like one that is misspelt.
+    near = difflib.get_close_matches(_looks_like(word).casefold(), _NAMES, n=1, cutoff=0.75)
     if not near:
         return None
     return Misspelt(wrote=line[:200], meant=_usage(near[0], arguments))
+
+
+def _looks_like(word: str) -> str:
+    """The Latin letters that those of another width or alphabet are taken for."""
+    return unicodedata.normalize("NFKC", word).translate(_LOOK_ALIKES)
 
 
 def _usage(name: str, arguments: list[str]) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from tileport_bot.github import DryRunGitHub
-from tileport_bot.handle import Bot, Handled, handle
+from tileport_bot.handle import Bot, Handled, handle, port_now
 from tileport_bot.local import LocalDriver
+from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
 from tileport_driver.git import run_git
 from tileport_driver.host.paths import cache_dir, containers_dir, repository_root
@@ -73,7 +74,8 @@ def run_demo(driver: LocalDriver, target: Path, out: Path) -> Handled:
     event.write_text(json.dumps(labeled_event(), indent=2), encoding="utf-8")
     shutil.rmtree(out, ignore_errors=True)
     github = DryRunGitHub(out, permission=Permission.WRITE, say=print)
-    return handle(Bot(github=github, driver=driver, checkout=target), "issues", json.loads(event.read_text()))
+    bot = Bot(github=github, driver=driver, memory=IssueMemory(github), checkout=target, start=port_now)
+    return handle(bot, "issues", json.loads(event.read_text()))
 
 
 def exit_status(handled: Handled) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -26,6 +25,15 @@ class Rerun(NamedTuple):
     command: str
 
 
+class TimedRow(NamedTuple):
+    """Reference ÷ port of one measured row, with its 95 % interval."""
+
+    row: str
+    low: float
+    ratio: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """An attempt that ended. What it did not reach is None or empty."""
@@ -37,27 +45,51 @@ class Finished:
     reports: tuple[str, ...] = ()
     changes: tuple[FileChange, ...] = ()
     ir_rows: tuple[IrRow, ...] = ()
+    timed_rows: tuple[TimedRow, ...] = ()
     reruns: tuple[Rerun, ...] = ()
     usage: Usage | None = None
     given_up: Diagnosis | None = None
     """Why the roles gave the port up, where they did."""
+    dollars: str | None = None
+    """What the model cost, where the price is known."""
+    seconds: float | None = None
     draft: DraftRun | None = None
     """What the drafting program came to, where no model was in the loop; such an attempt costs none."""
 
 
-OnStage = Callable[[Stage], None]
-
-
 class Cancelled(Exception):
-    """Raised by `on_stage` when somebody took the request back."""
+    """Somebody took the request back."""
+
+
+class Interrupted(Exception):
+    """The bot is to stop; the request is not over."""
+
+
+class Watch(Protocol):
+    """Whom the driver tells of an attempt, and asks whether to go on."""
+
+    @property
+    def attempt(self) -> str | None:
+        """The name of the attempt to go on with; None for a new one."""
+        ...
+
+    def begun(self, attempt: str) -> None: ...
+
+    def stage(self, stage: Stage) -> None:
+        """Raises `Cancelled` or `Interrupted`, which the driver lets through once it stopped what it had started."""
+        ...
+
+    def stop(self) -> bool:
+        """Polled while something runs."""
+        ...
 
 
 class Driver(Protocol):
     """Makes one attempt. A port or a request that fails is in `Finished`; only bugs are raised."""
 
-    def run(self, operator: str, repository: Path, attempt: int, on_stage: OnStage) -> Finished:
-        """Calls `on_stage` with `PREPARING`, `RUNNING`, `CAPTURED` and `CHECKING` as each begins.
+    def run(self, operator: str, repository: Path, attempt: int, watch: Watch) -> Finished:
+        """Tells of `PREPARING`, `RUNNING`, `CAPTURED` and `CHECKING` as each begins.
 
-        `Cancelled` from `on_stage` is let through, after everything the attempt started was stopped.
+        An attempt that is over already has its end again, and nothing is done twice.
         """
         ...

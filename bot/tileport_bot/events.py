@@ -21,12 +21,19 @@ class Place:
     """`owner/name`."""
     default_branch: str
     issue: int
-    """The number of an issue or of a pull request; GitHub counts them together."""
+    """The number of an issue or of a pull request; GitHub counts them together. 0 where nobody wrote anywhere."""
     sender: str
     """Who set the label or wrote the comment; not the issue's author."""
     sender_is_bot: bool
     trigger: str
-    """Says which act this was: the same in every delivery of it, through whichever hook."""
+    """Says which act this was: the same in every delivery of it, through whichever hook.
+
+    Empty for one that is delivered once, such as the start of a workflow.
+    """
+    at: str = ""
+    """When, as GitHub tells it (`2026-08-22T12:03:07Z`, which sorts); empty where it does not."""
+    on_pull_request: bool = False
+    """The issue is a pull request's conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +59,20 @@ class Commented:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatched:
+    """Somebody started the batch workflow by hand. GitHub lets only those do so who may write."""
+
+    place: Place
+    operators: str
+    """As they were typed: `all`, or names between commas or spaces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
     why: str
 
 
-Event = Labeled | Unlabeled | Commented | Ignored
+Event = Labeled | Unlabeled | Commented | Dispatched | Ignored
 
 
 class _User(BaseModel):
@@ -72,6 +88,7 @@ class _Repository(BaseModel):
 class _Issue(BaseModel):
     number: Annotated[int, Field(gt=0)]
     updated_at: str = ""
+    pull_request: dict[str, object] | None = None
 
 
 class _Label(BaseModel):
@@ -81,10 +98,12 @@ class _Label(BaseModel):
 class _Comment(BaseModel):
     id: int
     body: str | None = None
+    created_at: str = ""
 
 
 class _Any(BaseModel):
-    action: str = ""
+    action: str | None = None
+    """Absent in some events, null in none that matter."""
 
 
 class _Issues(BaseModel):
@@ -93,6 +112,12 @@ class _Issues(BaseModel):
     sender: _User
     label: _Label | None = None
     """Absent when the label itself was deleted from the repository."""
+
+
+class _Dispatch(BaseModel):
+    repository: _Repository
+    sender: _User
+    inputs: dict[str, object] | None = None
 
 
 class _IssueComment(BaseModel):
@@ -110,7 +135,7 @@ def read_event(name: str, payload: object) -> Event:
 
     Raises `RequestError` if the payload is not of GitHub's shape.
     """
-    action = _read(_Any, name, payload).action
+    action = _read(_Any, name, payload).action or ""
     match name, action:
         case "issues", "labeled" | "unlabeled":
             return _label_event(action, _read(_Issues, name, payload))
@@ -120,6 +145,8 @@ def read_event(name: str, payload: object) -> Event:
             return _comment_event(_read(_IssueComment, name, payload))
         case "issue_comment", "edited":
             return Ignored(why="an edited comment is not read; write a new one")
+        case "workflow_dispatch", "":
+            return _dispatch_event(_read(_Dispatch, name, payload))
     return Ignored(why=f"nothing is done on {name}{f' ({action})' if action else ''}")
 
 
@@ -127,24 +154,33 @@ def _label_event(action: str, found: _Issues) -> Event:
     if found.label is None:
         return Ignored(why="the label was deleted from the repository")
     label = found.label.name
-    place = _place(found, trigger=f"{action} {label} {found.issue.updated_at}")
+    place = _place(found, trigger=f"{action} {label} {found.issue.updated_at}", at=found.issue.updated_at)
     return Labeled(place=place, label=label) if action == "labeled" else Unlabeled(place=place, label=label)
 
 
 def _comment_event(found: _IssueComment) -> Event:
-    place = _place(found, trigger=f"comment {found.comment.id}")
+    place = _place(found, trigger=f"comment {found.comment.id}", at=found.comment.created_at)
     return Commented(place=place, comment=found.comment.id, body=found.comment.body or "")
 
 
-def _place(found: _Issues | _IssueComment, *, trigger: str) -> Place:
-    sender = found.sender
+def _dispatch_event(found: _Dispatch) -> Event:
+    operators = (found.inputs or {}).get("operators")
+    if not isinstance(operators, str) or not operators.strip():
+        return Ignored(why="the workflow was started for no operators (its input `operators` is empty)")
+    return Dispatched(place=_place(found, trigger=""), operators=operators)
+
+
+def _place(found: _Issues | _IssueComment | _Dispatch, *, trigger: str, at: str = "") -> Place:
+    sender, issue = found.sender, None if isinstance(found, _Dispatch) else found.issue
     return Place(
         repository=found.repository.full_name,
         default_branch=found.repository.default_branch,
-        issue=found.issue.number,
+        issue=issue.number if issue else 0,
         sender=sender.login,
         sender_is_bot=sender.type != "User" or sender.login.endswith("[bot]"),
         trigger=trigger,
+        at=at,
+        on_pull_request=issue is not None and issue.pull_request is not None,
     )
 
 

@@ -13,6 +13,31 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tileport_bot.permissions import Permission
+from tileport_skill.errors import MachineryError
+
+
+class Gone(MachineryError):
+    """What was asked for is not there, or no longer: 404 or 410."""
+
+
+class Refusal(MachineryError):
+    """GitHub will not have it (401, 403, 422 and their like), and asking again would change nothing."""
+
+
+class Moved(MachineryError):
+    """The repository was renamed, and GitHub would have the write sent to its new name."""
+
+
+class Unsure(MachineryError):
+    """No answer came, or none that says whether the write was made: look before writing again."""
+
+
+class Later(MachineryError):
+    """GitHub asks to be left alone for longer than one waits: the same is done again after `seconds`."""
+
+    def __init__(self, text: str, seconds: float) -> None:
+        super().__init__(text)
+        self.seconds = seconds
 
 
 class Comment(NamedTuple):
@@ -36,8 +61,45 @@ class NewPullRequest:
     draft: bool
 
 
+class OpenIssue(NamedTuple):
+    number: int
+    labels: tuple[str, ...]
+
+
+class LabelSet(NamedTuple):
+    """That a label was put on an issue, as GitHub remembers it."""
+
+    login: str
+    is_bot: bool
+    at: str
+
+
+class BaseState(NamedTuple):
+    """Where the branch a port is to be merged into stands now."""
+
+    moved: bool
+    """It has other commits than the one that was ported and judged."""
+    conflicts: tuple[str, ...] = ()
+    """Paths that do not merge."""
+    reference_changed: bool = False
+    """The port equals a reference that is no longer the one there."""
+
+
 class GitHub(Protocol):
-    """Raises `MachineryError` when GitHub cannot be reached or refuses; `repository` is `owner/name`."""
+    """Raises `MachineryError`, or one of its kinds above, when GitHub cannot be reached or refuses.
+
+    `repository` is `owner/name`.
+    """
+
+    @property
+    def login(self) -> str:
+        """Whom the bot writes as."""
+        ...
+
+    @property
+    def starts_checks(self) -> bool:
+        """Whether what it writes starts the repository's workflows; a workflow's own token does not."""
+        ...
 
     def permission(self, repository: str, login: str) -> Permission: ...
 
@@ -55,9 +117,23 @@ class GitHub(Protocol):
 
     def edit_comment(self, repository: str, comment: int, body: str) -> None: ...
 
-    def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> None:
-        """`branch` points to `commit` afterwards; never forced."""
+    def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> str:
+        """The branch that stands at `commit` afterwards: `branch`, or one beside it if that holds a person's work."""
         ...
+
+    def base_state(self, repository: str, checkout: Path, base: str, commit: str, reference: str) -> BaseState:
+        """How `base` has moved since the parent of `commit`; `reference` is the path the port was made from."""
+        ...
+
+    def open_issues(self, repository: str) -> tuple[OpenIssue, ...]:
+        """Issues, without pull requests, that have any label."""
+        ...
+
+    def label_set(self, repository: str, issue: int, label: str) -> LabelSet | None:
+        """Who put the label on, the last time."""
+        ...
+
+    def default_branch(self, repository: str) -> str: ...
 
     def find_pull_request(self, repository: str, branch: str) -> PullRequest | None:
         """The open pull request from `branch` of the repository itself."""
@@ -84,6 +160,14 @@ class DryRunGitHub:
         folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("[0-9][0-9][0-9]-*.json")):
             self._apply(json.loads(path.read_text(encoding="utf-8")))
+
+    @property
+    def login(self) -> str:
+        return "tileport[bot]"
+
+    @property
+    def starts_checks(self) -> bool:
+        return True
 
     def permission(self, repository: str, login: str) -> Permission:
         return self._permission
@@ -117,9 +201,22 @@ class DryRunGitHub:
         write = {"write": "edit comment", "repository": repository, "id": comment, "body": body}
         self._keep(write, f"edit comment {comment}: {_title(body)}")
 
-    def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> None:
+    def push_branch(self, repository: str, checkout: Path, branch: str, commit: str) -> str:
         write = {"write": "push branch", "repository": repository, "branch": branch, "commit": commit}
         self._keep(write, f"push {branch} at {commit[:12]} to {repository}")
+        return branch
+
+    def base_state(self, repository: str, checkout: Path, base: str, commit: str, reference: str) -> BaseState:
+        return BaseState(moved=False)
+
+    def open_issues(self, repository: str) -> tuple[OpenIssue, ...]:
+        return ()
+
+    def label_set(self, repository: str, issue: int, label: str) -> LabelSet | None:
+        return None
+
+    def default_branch(self, repository: str) -> str:
+        return "main"
 
     def find_pull_request(self, repository: str, branch: str) -> PullRequest | None:
         for number, pull in self._pulls.items():

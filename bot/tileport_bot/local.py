@@ -6,17 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileport_bot.driver import Cancelled, FileChange, Finished, OnStage, Rerun
+from tileport_bot.driver import Cancelled, FileChange, Finished, Interrupted, Rerun, TimedRow, Watch
 from tileport_bot.status import Stage
+from tileport_driver.batch import script_of
 from tileport_driver.container import Stopped
+from tileport_driver.dashboard import read_attempt
+from tileport_driver.gpu.performance import FOLDER as TIMING
 from tileport_driver.progress import Progress
 from tileport_driver.progress import Stage as DriverStage
-from tileport_driver.records import EngineName
+from tileport_driver.records import EngineName, MachineryFailed, Ported, PortRequest, Refused, Unproved
 from tileport_driver.report import split_diff
 from tileport_driver.reporting import ir_rows
-from tileport_driver.requests import Order
-from tileport_driver.service import Ended, port
-from tileport_driver.store import AttemptFolder
+from tileport_driver.requests import Order, make_request
+from tileport_driver.service import Ended, begin, go_on
+from tileport_driver.store import AttemptFolder, attempt_of
+from tileport_skill.errors import MachineryError, RequestError, TileportError
 
 _SHOWN = {
     DriverStage.PREPARING: Stage.PREPARING,
@@ -31,6 +35,7 @@ _SHOWN = {
 class LocalDriver:
     """Makes attempts here, with the scripted conversation in `script` or, without one, with the real API; or drafts.
 
+    `script` may hold one conversation, or a folder of each operator's name.
     `show` runs an attempt while somebody watches it; it hands the work the progress it is to report to.
     """
 
@@ -41,44 +46,87 @@ class LocalDriver:
     drafts: bool = False
     """Have a program draft the port, with no model in the loop."""
 
-    def run(self, operator: str, repository: Path, attempt: int, on_stage: OnStage) -> Finished:
+    def run(self, operator: str, repository: Path, attempt: int, watch: Watch) -> Finished:
         engine: EngineName = "none" if self.drafts else "scripted" if self.script else "anthropic"
         order = Order(
             operator=operator,
             repository=repository,
             engine=engine,
-            script=self.script,
+            script=script_of(self.script, operator),
             keep=self.keep,
         )
 
         def work(progress: Progress) -> Ended:
-            progress.on_stage = lambda stage: on_stage(_SHOWN[stage]) if stage in _SHOWN else None
-            return port(order, progress, self.stop)
+            progress.on_stage = lambda stage: watch.stage(_SHOWN[stage]) if stage in _SHOWN else None
+            try:
+                folder = (attempt_of(watch.attempt) if watch.attempt else None) or begin(make_request(order))
+            except RequestError as error:
+                return Ended(Refused(reason=str(error)), None)
+            except MachineryError as error:
+                return Ended(MachineryFailed(reason=str(error)), None)
+            watch.begun(folder.id)
+            return go_on(folder, progress, lambda: self.stop() or watch.stop())
 
         try:
             ended = self.show(work)
         except Stopped as stopped:
-            raise Cancelled from stopped
-        return _finished(ended)
+            raise (Interrupted if self.stop() else Cancelled) from stopped
+        return finished(ended)
 
 
-def _finished(ended: Ended) -> Finished:
+def finished(ended: Ended) -> Finished:
+    """What the bot tells of an attempt, from its folder."""
     attempt = ended.attempt
     if attempt is None:
         return Finished(outcome=ended.outcome)
-    acceptance, run = attempt.acceptance(), attempt.agent_run()
+    request, run, shown = attempt.request(), attempt.agent_run(), read_attempt(attempt, attempt.path)
     return Finished(
         outcome=ended.outcome,
-        acceptance=acceptance,
+        acceptance=attempt.acceptance(),
         attempt_dir=attempt.path,
         reports=tuple(name for name in ("report.md", "report.html") if (attempt.path / name).is_file()),
         changes=_changes(attempt),
         ir_rows=ir_rows(attempt),
-        reruns=(Rerun("tile-ir", f"tileport-skill verify {attempt.request().operator} --repo ."),),
+        timed_rows=_timed_rows(attempt, request.operator),
+        reruns=reruns(request, ended),
         usage=run.usage if run else None,
         given_up=run.given_up if run else None,
+        dollars=f"{shown.dollars:.2f}" if shown.dollars is not None else None,
+        seconds=shown.seconds or None,
         draft=attempt.draft_alone(),
     )
+
+
+def reruns(request: PortRequest, ended: Ended) -> tuple[Rerun, ...]:
+    """One command for each gate, in a clone that has the branch."""
+    outcome = ended.outcome
+    if not isinstance(outcome, Ported | Unproved):
+        return ()
+    base, branch, operator = request.base_commit[:12], outcome.delivery.branch, request.operator
+    judge = f"git diff --binary --full-index {base} {branch} > patch.diff && tileport judge patch.diff"
+    judge = f"{judge} --operator {operator} --repo . --base {base}"
+    return (
+        Rerun("policy", f"git diff --raw {base} {branch}"),
+        Rerun("apply", f"git diff --binary --full-index {base} {branch} | git apply --check --cached --reverse"),
+        Rerun("build", f"{judge}"),
+        Rerun("tile-ir", f"git switch {branch} && tileport-skill verify {operator} --repo ."),
+        Rerun("correctness", f"{judge} --pack gpu && sh gpu/run.sh"),
+        Rerun("performance", f"{judge} --evidence gpu/evidence"),
+    )
+
+
+def _timed_rows(attempt: AttemptFolder, operator: str) -> tuple[TimedRow, ...]:
+    folder = attempt.evidence / TIMING
+    if not (folder / "plan.json").is_file():
+        return ()
+    from tileport_skill.timing.gate import read
+
+    try:
+        timings = read(folder, [operator])
+    except (TileportError, ValueError, KeyError):  # what cannot be read is not shown; the gate has said why
+        return ()
+    rows = (row for timing in timings for row in timing.rows)
+    return tuple(TimedRow(row.row, row.cold.low, row.cold.ratio, row.cold.high) for row in rows if row.cold)
 
 
 def _changes(attempt: AttemptFolder) -> tuple[FileChange, ...]:

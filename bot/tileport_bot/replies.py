@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tileport_bot.bars import text_bars
 from tileport_bot.commands import HELP
 from tileport_bot.diagnose import OWNERS, Diagnosis
 from tileport_bot.driver import Finished
-from tileport_bot.github import PullRequest
+from tileport_bot.github import BaseState, PullRequest
 from tileport_bot.status import MAX_ATTEMPTS, Record, Stage, status_marker
 from tileport_driver.draft_words import draft_view
 from tileport_driver.records import Failed, Gate, NotRun, Outcome, Passed, Ported, Unproved
@@ -23,6 +24,8 @@ from tileport_skill.pages.markdown import code, fit, plain
 from tileport_skill.pages.render import render
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+NOT_MOVED = BaseState(moved=False)
 
 SIGN_OFF = "Signed-off-by: tileport[bot] <tileport[bot]@users.noreply.github.com>"
 
@@ -74,11 +77,24 @@ def how_it_ended(outcome: Outcome, diagnosis: Diagnosis | None) -> str:
     return f"{outcome.kind}{gate}"
 
 
-def pull_request_title(operator: str) -> str:
-    return f"Port {operator} to cuTile Rust"
+def how_it_stands(record: Record, result: Result | None) -> str:
+    """One line for the log."""
+    if result is None:
+        return str(record.stage)
+    link = f": {result.pull_request.link}" if result.pull_request else ""
+    return f"{record.stage}: {how_it_ended(result.outcome, result.diagnosis)}{link}"
 
 
-def pull_request_body(record: Record, *, issue: int, finished: Finished, delivery_branch: str) -> str:
+def pull_request_body(
+    record: Record,
+    *,
+    issue: int,
+    finished: Finished,
+    delivery_branch: str,
+    base: BaseState = NOT_MOVED,
+    base_branch: str = "main",
+    starts_checks: bool = True,
+) -> str:
     """What a reviewer wants to know, with the one command for each check."""
     gates = finished.acceptance.gates if finished.acceptance else ()
     reruns = {rerun.gate: rerun.command for rerun in finished.reruns}
@@ -93,6 +109,10 @@ def pull_request_body(record: Record, *, issue: int, finished: Finished, deliver
         draft=draft_view(finished.draft) if finished.draft else None,
         branch=delivery_branch,
         reruns=[(gate.gate, reruns[gate.gate]) for gate in gates if gate.gate in reruns],
+        bars=text_bars(finished.timed_rows),
+        base=base,
+        base_branch=base_branch,
+        starts_checks=starts_checks,
         sign_off=SIGN_OFF,
     )
     return fit(text)
@@ -128,6 +148,42 @@ def name_one(command: str, operators: list[str]) -> str:
 
 def nothing_to_cancel() -> str:
     return "Nothing is being worked on in this issue."
+
+
+def asked_for_elsewhere(operator: str, issue: int) -> str:
+    where = f"#{issue}" if issue else "a batch"
+    return f"{code(operator)} is being worked on already, asked for in {where}. There is one port of it at a time."
+
+
+def nothing_to_port() -> str:
+    return "There is nothing to port: every operator has its port, is being worked on, or has had its attempts."
+
+
+def batch_comment(operators: list[str]) -> str:
+    """What a batch will do; each operator gets a comment of its own when its turn comes."""
+    if not operators:
+        return nothing_to_port()
+    names = "\n".join(f"1. {code(operator)}" for operator in operators)
+    head = f"{len(operators)} operators are queued, in this order; each is told of in a comment of its own."
+    return fit(f"{head}\n\n{names}")
+
+
+def no_queue(operator: str) -> str:
+    return (
+        f"No attempt at {code(operator)} is kept here, so there is nothing to queue for a machine with a GPU. "
+        "The pull request says how each gate is run by hand."
+    )
+
+
+def nothing_to_check(operator: str) -> str:
+    return f"No gate is open for {code(operator)}: its newest attempt does not wait for a GPU."
+
+
+def gates_queued(operator: str) -> str:
+    return (
+        f"The gates of {code(operator)} that need a GPU are queued; "
+        f"{code('tileport worker --queue gpu')} on a machine with one takes them."
+    )
 
 
 def no_attempts_left(record: Record) -> str:

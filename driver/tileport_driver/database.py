@@ -1,23 +1,27 @@
 """The one database: SQLite in the state folder, or the Postgres that `TILEPORT_DATABASE_URL` names.
 
-DBOS keeps its own tables in it for how far each attempt has come; ours (`ledger.py`, `queue.py`) lie beside them.
+DBOS keeps its own tables in it for how far each attempt has come; ours (`ledger.py`, `jobs.py`, and the bot's) lie
+beside them, on SQLite in a file of their own.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import struct
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, MetaData, RootTransaction, event, func, make_url, select
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, MetaData, RootTransaction, event, func, make_url, select, text
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
+from tileport_driver import lock_holder
 from tileport_driver.host.paths import state_dir
 from tileport_skill.errors import MachineryError
 
@@ -27,9 +31,8 @@ BUSY_SECONDS = 30
 _SERVER_OPTIONS = f"-c idle_in_transaction_session_timeout={BUSY_SECONDS * 1000}"
 """A worker that hangs or whose machine is gone in the middle of a transaction would keep its job's row for ever."""
 _MAKING_TABLES = 0x7169
-_LOCK_BYTES, _LOCK_LENGTH = 0x40000000, 512
-"""Where SQLite locks its files, see its `os_unix.c`."""
-_FLOCK = "hhqqi4x"
+_WAL_WRITE_LOCK = 120
+"""The byte of its index of the log that SQLite's one writer locks, see "WAL-mode file format"."""
 
 
 def database_url() -> str | None:
@@ -48,13 +51,18 @@ def progress_url() -> str:
 
 
 @contextmanager
-def transaction() -> Iterator[Connection]:
-    """One transaction, one writer at a time on SQLite. Raises `MachineryError` if the database does not answer."""
+def transaction(*, integrity: bool = False) -> Iterator[Connection]:
+    """One transaction, one writer at a time on SQLite. Raises `MachineryError` if the database does not answer.
+
+    With `integrity` a broken constraint is the caller's business and comes as SQLAlchemy's `IntegrityError`.
+    """
     url = database_url() or f"sqlite:///{_sqlite_file()}"
     try:
         with _engine(url).connect() as connection, _begin(connection):
             yield connection
     except SQLAlchemyError as error:
+        if integrity and isinstance(error, IntegrityError):
+            raise
         where = f"as {URL_VARIABLE} names it" if database_url() else f"in {state_dir()}"
         words = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise MachineryError(f"the database ({where}) does not serve: {words}. Nothing is lost; try again.") from error
@@ -71,14 +79,13 @@ def _begin(connection: Connection) -> RootTransaction:
 
 
 def wake_holder(database: Path) -> bool:
-    """Whether a process that holds a lock on the SQLite file was stopped; it goes on then, and lets the lock go."""
-    with database.open("r+b") as file:
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _LOCK_BYTES, _LOCK_LENGTH, 0)
-        kind, _, _, _, holder = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
-    if kind == fcntl.F_UNLCK or process_state(holder) != "T":
+    """Whether the process that is writing to the SQLite file was stopped; it goes on then, and lets the lock go."""
+    command = [sys.executable, "-m", lock_holder.__name__, f"{database}-shm", str(_WAL_WRITE_LOCK)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if not said or process_state(int(said)) != "T":
         return False
     with suppress(ProcessLookupError):
-        os.kill(holder, signal.SIGCONT)
+        os.kill(int(said), signal.SIGCONT)
     return True
 
 
@@ -90,6 +97,13 @@ def process_state(pid: int) -> str:
         return ""
 
 
+def now_of(connection: Connection) -> float:
+    """The database's clock where machines share one, since theirs need not agree."""
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
+    return time.time()
+
+
 @lru_cache(maxsize=8)
 def _engine(url: str) -> Engine:
     if url.startswith("sqlite"):
@@ -97,7 +111,7 @@ def _engine(url: str) -> Engine:
     engine = sqlalchemy.create_engine(_with_driver(url), connect_args=_connect_args(url), pool_pre_ping=True)
     if url.startswith("sqlite"):
         # The driver's own BEGIN takes no lock, so two could read the same and both write.
-        event.listen(engine, "connect", lambda raw, _: setattr(raw, "isolation_level", None))
+        event.listen(engine, "connect", lambda raw, _: _prepare(raw))
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with engine.connect() as connection, _begin(connection):
         if engine.dialect.name == "postgresql":  # where two that make the same table at once get an error
@@ -108,6 +122,13 @@ def _engine(url: str) -> Engine:
 
 def _sqlite_file() -> Path:
     return state_dir() / "ledger.sqlite"
+
+
+def _prepare(raw: sqlite3.Connection) -> None:
+    """Readers do not wait for the writer, and what was committed is on the disk."""
+    raw.isolation_level = None
+    raw.execute("PRAGMA journal_mode=WAL")
+    raw.execute("PRAGMA synchronous=FULL")
 
 
 def _with_driver(url: str) -> str:

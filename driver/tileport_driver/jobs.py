@@ -7,13 +7,11 @@ with a higher fence, and whatever the late one still wants to write about it is 
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from sqlalchemy import (
     Column,
-    Connection,
     Float,
     Integer,
     String,
@@ -24,11 +22,10 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    text,
     update,
 )
 
-from tileport_driver.database import TABLES, transaction
+from tileport_driver.database import TABLES, now_of, transaction
 from tileport_driver.records import PortRequest
 from tileport_driver.store import request_from
 
@@ -93,7 +90,7 @@ def submit(request: PortRequest, queue: QueueName = "agents", attempt: str | Non
 def take(queue: QueueName, worker: str, seconds: float = LEASE_SECONDS) -> Lease | None:
     """The oldest job that waits, or whose worker let its lease run out; None if there is neither."""
     with transaction() as connection:
-        now = _now(connection)
+        now = now_of(connection)
         free = or_(_JOBS.c.state == "waiting", and_(_JOBS.c.state == "working", _JOBS.c.alive_until < now))
         found = select(_JOBS).where(_JOBS.c.queue == queue, free).order_by(_JOBS.c.id).limit(1)
         row = connection.execute(found.with_for_update(skip_locked=True)).mappings().first()
@@ -107,7 +104,7 @@ def take(queue: QueueName, worker: str, seconds: float = LEASE_SECONDS) -> Lease
 def renew(lease: Lease, seconds: float = LEASE_SECONDS) -> bool:
     """False once another worker has the job."""
     with transaction() as connection:
-        done = connection.execute(_held(lease).values(alive_until=_now(connection) + seconds))
+        done = connection.execute(_held(lease).values(alive_until=now_of(connection) + seconds))
         return done.rowcount == 1
 
 
@@ -144,10 +141,3 @@ def _held(lease: Lease):  # type: ignore[no-untyped-def]  # SQLAlchemy's own typ
 def _job(row: dict[str, object]) -> Job:
     kept = {name: row[name] for name in ("id", "queue", "attempt", "state", "worker", "fence", "result", "why")}
     return Job(request=request_from(str(row["request"])), **kept)  # type: ignore[arg-type]
-
-
-def _now(connection: Connection) -> float:
-    """The database's clock where machines share one, since theirs need not agree."""
-    if connection.dialect.name == "postgresql":
-        return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
-    return time.time()

@@ -116,6 +116,15 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_began(os.getpid())}"
 
 
+def is_gone(worker: str) -> bool:
+    """Whether a worker of this machine has ended; of another machine's nothing is known."""
+    host, _, process = worker.partition(":")
+    number, _, began = process.partition(":")
+    if host != socket.gethostname() or not number.isdecimal():
+        return False
+    return _began(int(number)) != began or not _alive(int(number))
+
+
 def end_hung(worker: str) -> bool:
     """Kills a worker of this machine whose lease ran out, if it is there still: it hangs. True if it was."""
     host, _, process = worker.partition(":")

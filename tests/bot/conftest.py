@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bot.fakegithub.fixtures import contract, fake
 
-from tileport_bot.driver import FileChange, Finished, OnStage, Rerun
+from tileport_bot.driver import FileChange, Finished, Rerun, Watch
 from tileport_bot.github import DryRunGitHub
-from tileport_bot.handle import Bot, Handled, handle
+from tileport_bot.handle import Bot, Handled, handle, port_now
+from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
 from tileport_bot.status import Stage
 from tileport_driver.records import (
@@ -28,6 +30,8 @@ from tileport_driver.records import (
     Usage,
 )
 from tileport_driver.report import IrRow
+
+__all__ = ["contract", "fake"]  # fixtures of the stand-in for GitHub
 
 EVENTS = Path(__file__).parents[1] / "data" / "events"
 
@@ -111,13 +115,13 @@ class ScriptedDriver:
     ran: list[tuple[str, int]] = field(default_factory=list)
     while_running: Callable[[], object] = lambda: None
 
-    def run(self, operator: str, repository: Path, attempt: int, on_stage: OnStage) -> Finished:
+    def run(self, operator: str, repository: Path, attempt: int, watch: Watch) -> Finished:
         self.ran.append((operator, attempt))
-        on_stage(Stage.PREPARING)
-        on_stage(Stage.RUNNING)
+        watch.stage(Stage.PREPARING)
+        watch.stage(Stage.RUNNING)
         self.while_running()
-        on_stage(Stage.CAPTURED)
-        on_stage(Stage.CHECKING)
+        watch.stage(Stage.CAPTURED)
+        watch.stage(Stage.CHECKING)
         end = self.ends.pop(0)
         if isinstance(end, BaseException):
             raise end
@@ -175,7 +179,9 @@ def make_room(checkout: Path, tmp_path: Path) -> MakeRoom:
         bot = Bot(
             github=github,
             driver=driver,
+            memory=IssueMemory(github),
             checkout=checkout,
+            start=port_now,
             drafts=drafts,
             now=lambda: next(clock),
             log=said.append,

@@ -6,8 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tileport_bot.commands import Cancel, Command, Help, Misspelt, Port, Retry, Status, read_command
-from tileport_bot.events import Commented, Labeled, Place, Unlabeled
+from tileport_bot.commands import (
+    Cancel,
+    Check,
+    Command,
+    Help,
+    Misspelt,
+    Port,
+    PortMany,
+    Retry,
+    Status,
+    read_command,
+)
+from tileport_bot.events import Commented, Dispatched, Labeled, Place, Unlabeled
 from tileport_bot.replies import help_text
 
 PLACE = Place(
@@ -42,6 +53,7 @@ def test_other_labels_ask_nothing(name: str) -> None:
 
 def test_a_label_in_look_alike_letters_is_told_how_it_is_meant() -> None:
     assert label("port\uff1a rms_norm") == Misspelt(wrote="port\uff1a rms_norm", meant="port: rms_norm")
+    assert label("p\u043ert: rms_norm") == Misspelt(wrote="p\u043ert: rms_norm", meant="port: rms_norm")
     assert label("\uff50ort: rms_norm") == Misspelt(wrote="\uff50ort: rms_norm", meant="port: rms_norm")
 
 
@@ -55,6 +67,10 @@ def test_a_label_in_look_alike_letters_is_told_how_it_is_meant() -> None:
         ("/cancel", Cancel(operator=None)),
         ("/cancel softmax", Cancel(operator="softmax")),
         ("/status", Status()),
+        ("/port all", PortMany(operators=None)),
+        ("/port ALL", PortMany(operators=None)),
+        ("/check", Check(operator=None)),
+        ("/check softmax", Check(operator="softmax")),
         ("/help\n/port softmax", Help()),
     ],
 )
@@ -83,7 +99,6 @@ def test_the_first_command_of_a_comment_counts(body: str, command: Command) -> N
         "/lgtm",
         "/usr/bin/python3 is missing",
         "/ok to test",
-        "\uff0fport softmax",
     ],
 )
 def test_what_is_quoted_code_hidden_or_not_ours_gets_no_answer(body: str) -> None:
@@ -99,10 +114,22 @@ def test_what_is_quoted_code_hidden_or_not_ours_gets_no_answer(body: str) -> Non
         ("/cancle", "/cancel [OP]"),
         ("/status now", "/status"),
         ("/halp", "/help"),
+        ("\uff0fport softmax", "/port softmax"),
+        ("/p\u043ert softmax", "/port softmax"),
+        ("/\uff50\uff4f\uff52\uff54 softmax", "/port softmax"),
+        ("/chekc softmax", "/check softmax"),
     ],
 )
 def test_a_misspelt_command_is_asked_back(body: str, meant: str) -> None:
     assert comment(body) == Misspelt(wrote=body, meant=meant)
+
+
+@pytest.mark.parametrize(
+    ("typed", "operators"),
+    [("all", None), (" all ", None), ("a, b", ("a", "b")), ("a b a", ("a", "b")), ("a,,b,", ("a", "b"))],
+)
+def test_a_workflow_started_by_hand_is_a_batch(typed: str, operators: tuple[str, ...] | None) -> None:
+    assert read_command(Dispatched(place=PLACE, operators=typed)) == PortMany(operators=operators)
 
 
 def test_a_huge_comment_is_read_in_part() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tileport_bot.events import Commented, Event, Ignored, Labeled, Unlabeled, read_event
+from tileport_bot.events import Commented, Dispatched, Event, Ignored, Labeled, Unlabeled, read_event
 from tileport_skill.errors import RequestError
 
 EVENTS = Path(__file__).parents[1] / "data" / "events"
@@ -90,6 +90,16 @@ def test_bots_are_known_by_type_and_by_name() -> None:
         event = read("issues.labeled", sender=sender)
         assert isinstance(event, Labeled)
         assert event.place.sender_is_bot
+
+
+def test_a_workflow_started_by_hand_is_read_with_what_was_typed() -> None:
+    labelled = json.loads((EVENTS / "issues.labeled.json").read_text(encoding="utf-8"))
+    payload = {"repository": labelled["repository"], "sender": labelled["sender"], "ref": "refs/heads/main"}
+    event = read_event("workflow_dispatch", {**payload, "inputs": {"operators": "all"}})
+    assert isinstance(event, Dispatched)
+    assert (event.operators, event.place.issue, event.place.sender) == ("all", 0, "alice")
+    for inputs in (None, {}, {"operators": " "}):
+        assert isinstance(read_event("workflow_dispatch", {**payload, "inputs": inputs}), Ignored)
 
 
 @pytest.mark.parametrize(
