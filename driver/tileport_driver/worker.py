@@ -122,7 +122,7 @@ def is_gone(worker: str) -> bool:
     number, _, began = process.partition(":")
     if host != socket.gethostname() or not number.isdecimal():
         return False
-    return _began(int(number)) != began or not _alive(int(number))
+    return _began(int(number)) != began or process_state(int(number)) in _GONE
 
 
 def end_hung(worker: str) -> bool:
