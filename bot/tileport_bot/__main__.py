@@ -20,6 +20,7 @@ from tileport_bot.handle import Bot, Handled, handle, port_now
 from tileport_bot.local import LocalDriver
 from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
+from tileport_bot.reviewer import judge_here
 from tileport_driver.progress import Progress
 from tileport_driver.records import EXIT_CODES
 from tileport_driver.service import Ended
@@ -81,6 +82,7 @@ def handle_event(
             memory=IssueMemory(github) if dry_run else memory_of(github),
             checkout=repo,
             start=port_now,
+            judge=judge_here(Progress(), stop),
             drafts=drafts,
             stopping=stop,
             log=typer.echo,

@@ -15,6 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tileport_bot.code import about_code
+from tileport_bot.code_events import read_code_event
+from tileport_bot.code_host import CodeHost
 from tileport_bot.commands import read_command
 from tileport_bot.decide import Decision, Ignore, Known, QueueGates, Say, Start, StartMany, Stop, decide
 from tileport_bot.diagnose import diagnose, first_failed_gate
@@ -22,7 +25,7 @@ from tileport_bot.driver import Cancelled, Driver, Finished, Interrupted
 from tileport_bot.events import Commented, Ignored, Place, read_event
 from tileport_bot.excerpts import first_failure
 from tileport_bot.gates import queue_gates
-from tileport_bot.github import GitHub, PullRequest
+from tileport_bot.github import PullRequest
 from tileport_bot.memory import Journal, Memory
 from tileport_bot.progress import Clock, StatusComment, said, show, utc_now
 from tileport_bot.publish import publish
@@ -34,6 +37,7 @@ from tileport_bot.replies import (
     how_it_ended,
     status_comment,
 )
+from tileport_bot.reviewer import Judge
 from tileport_bot.status import Record, Stage, reply_marker
 from tileport_bot.writes import once
 from tileport_driver.records import EXIT_CODES, MachineryFailed, NotPorted, Ported, Unproved
@@ -51,7 +55,7 @@ class Handled(NamedTuple):
 class Bot:
     """What the bot works with."""
 
-    github: GitHub
+    github: CodeHost
     driver: Driver
     memory: Memory
     checkout: Path
@@ -60,6 +64,8 @@ class Bot:
     """What becomes of a request that may begin: `port_now`, or the queue."""
     drafts: bool = True
     """Whether the repository wants a draft pull request for a port that is not yet proved."""
+    judge: Judge | None = None
+    """Judges ports that stand in a commit; None where pull requests and pushes are not looked at."""
     resumes: bool = False
     """Whether an attempt that is broken off is gone on with later."""
     stopping: Callable[[], bool] = lambda: False
@@ -69,6 +75,9 @@ class Bot:
 
 def handle(bot: Bot, event_name: str, payload: object) -> Handled:
     """Raises `RequestError` on a payload that is no GitHub event, or a checkout that is none of TileGym."""
+    code = read_code_event(event_name, payload)
+    if code is not None:
+        return Handled(about_code(bot.github, bot.judge, bot.checkout, code, bot.log))
     event = read_event(event_name, payload)
     if isinstance(event, Ignored):
         return Handled(f"ignored: {event.why}")

@@ -14,9 +14,10 @@ from pathlib import Path
 import structlog
 
 from tileport_bot import inbox, requests
+from tileport_bot.code_host import CodeHost
 from tileport_bot.driver import Driver, Interrupted
 from tileport_bot.events import Place
-from tileport_bot.github import GitHub, Gone, Later, Refusal
+from tileport_bot.github import Gone, Later, Refusal
 from tileport_bot.handle import Bot, Handled, handle, port
 from tileport_bot.inbox import Waiting
 from tileport_bot.memory import DatabaseMemory, held
@@ -40,7 +41,7 @@ _BACK_OFF = (5.0, 30.0, 120.0, 600.0, 1800.0)
 class Shop:
     """What all workers share."""
 
-    github: GitHub
+    github: CodeHost
     checkout: Callable[[str], Path]
     """A clone of a repository, at its newest commit."""
     driver: Driver

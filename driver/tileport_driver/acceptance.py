@@ -60,6 +60,8 @@ class Judge:
     stop: Callable[[], bool]
     gpu: GpuGates
     """Correctness and performance, wherever there is a GPU for them."""
+    tuning: bool = False
+    """Whether the tuner's every configuration is compared too."""
 
 
 def judge(
@@ -143,6 +145,7 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
             "/evidence",
             "--arch",
             *judge.archs,
+            *(["--tuning"] if judge.tuning else []),
         ),
         writable={tree: "/work", attempt.evidence: "/evidence"},
         readable={**judge.toolchain.mounts, _base(attempt): "/base"},

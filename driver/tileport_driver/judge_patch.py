@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tileport_driver import checkout as checkouts
@@ -38,6 +38,8 @@ class Question:
     """Whether the gates that need a GPU are wanted."""
     go_on: bool = False
     """Build and compare although the sources break a rule."""
+    tuning: bool = False
+    """Compare every configuration of the reference's tuner, which takes minutes."""
 
 
 def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]) -> tuple[Acceptance, AttemptFolder]:
@@ -50,7 +52,7 @@ def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]
         record, patch = _prepare(folder, diff)
         _check(question, patch)
         with open_host(progress, stop) as host:
-            seat = judge_on(host, _gpu(question, progress))
+            seat = replace(judge_on(host, _gpu(question, progress)), tuning=question.tuning)
             acceptance = judge(seat, folder, record, patch, go_on=question.go_on)
         folder.write("acceptance", acceptance)
         if question.pack is not None and not isinstance(acceptance, Rejected):

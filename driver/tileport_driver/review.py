@@ -21,7 +21,14 @@ from tileport_skill.errors import RequestError
 
 
 def review_port(
-    repository: Path, revision: str, operator: str, progress: Progress, stop: Callable[[], bool], *, gpu: bool = False
+    repository: Path,
+    revision: str,
+    operator: str,
+    progress: Progress,
+    stop: Callable[[], bool],
+    *,
+    gpu: bool = False,
+    tuning: bool = False,
 ) -> tuple[Acceptance, AttemptFolder]:
     """Judges the port of `operator` at `revision`; without `gpu` only what a CPU can.
 
@@ -32,7 +39,9 @@ def review_port(
     with TemporaryDirectory(prefix="tileport-review-") as folder:
         patch = Path(folder) / "patch.diff"
         patch.write_bytes(port_as_patch(root, commit, operator, Path(folder)))
-        question = Question(patch=patch, operator=operator, repository=root, base=commit, go_on=True, gpu=gpu)
+        question = Question(
+            patch=patch, operator=operator, repository=root, base=commit, go_on=True, gpu=gpu, tuning=tuning
+        )
         return judge_patch(question, progress, stop)
 
 
