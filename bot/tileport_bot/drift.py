@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from tileport_bot import drift_words
 from tileport_bot.code_events import Pushed
@@ -67,46 +68,83 @@ def ports_to_judge(checkout: Checkout, changed: tuple[str, ...]) -> tuple[str, .
     return touched_ports(checkout, changed)
 
 
+class Change(NamedTuple):
+    """What a push did to one port."""
+
+    parted: bool
+    """It differs somewhere where it did not before."""
+    gained: frozenset[str]
+    """Configurations that the reference's tuner has gained and the port's has not."""
+
+
 def judge_and_say(desk: Watch, event: Pushed, checkout: Checkout, name: str, commit: str) -> str:
     """Judges one port and leaves its issue as it should be. What breaks down changes no issue."""
     desk.log(f"verifying {name}")
     try:
-        operator = find_operator(read_operators(checkout), name).name
-        port = desk.judge(checkout.root, commit, operator, tuning=True)
-        gained = _gained(desk, event, port)
-    except RequestError as error:
-        port, gained = PortReview(operator=name, refused=str(error)), frozenset()
+        port = _judged(desk, checkout, name, commit)
+        wrong = bool(port.failed or port.refused or port.untried)
+        before = _judged_before(desk, event, name) if wrong and event.before else None
     except MachineryError as error:
         return f"{name}: not judged: {error}"
-    return settle(desk.host, event, port, gained, commit)
+    return settle(desk.host, event, port, change(port, before, known=event.before is not None), commit)
 
 
-def _gained(desk: Watch, event: Pushed, port: PortReview) -> frozenset[str]:
-    """What the port leaves out now and did not before the push: a port may leave things out from its first day."""
-    if not port.untried or event.before is None:
-        return frozenset()
-    with TemporaryDirectory(prefix="tileport-before-") as folder:
-        try:
-            tree = open_pull(desk.checkout, event.before, event.before, Path(folder) / "tree")
-            before = desk.judge(tree.path, event.before, port.operator, tuning=True)
-        except RequestError:  # there was no such port, or none that could be read
-            return frozenset()
-    return frozenset(port.untried) - frozenset(before.untried)
+def change(port: PortReview, before: PortReview | None, *, known: bool) -> Change:
+    """A port may differ or leave configurations out from its first day; that is no drift.
+
+    `before` is None where there was no port; where nothing is `known` of the time before, all that differs counts.
+    """
+    if before is None:
+        return Change(parted=not known, gained=frozenset())
+    return Change(
+        parted=bool(_differences(port) - _differences(before)),
+        gained=frozenset(port.untried) - frozenset(before.untried),
+    )
 
 
-def settle(host: CodeHost, event: Pushed, port: PortReview, gained: frozenset[str], commit: str) -> str:
-    """One issue at most, found by its hidden marker among our own."""
+def _differences(port: PortReview) -> frozenset[tuple[str, ...]]:
+    rows = {(row.kernel, row.dtype, row.arch, row.verdict) for row in port.ir_rows if row.verdict != "equal"}
+    gates = {(gate.gate,) for gate in port.failed if gate.gate != "tile-ir" or not rows}
+    return frozenset(rows | gates | ({("refused",)} if port.refused else set()))
+
+
+def _judged(desk: Watch, checkout: Checkout, name: str, commit: str) -> PortReview:
+    try:
+        operator = find_operator(read_operators(checkout), name).name
+        port = desk.judge(checkout.root, commit, operator, tuning=True)
+    except RequestError as error:
+        return PortReview(operator=name, refused=str(error))
     if port.broke_down:
-        return f"{port.operator}: not judged: {port.broke_down}"
+        raise MachineryError(port.broke_down)
+    return port
+
+
+def _judged_before(desk: Watch, event: Pushed, name: str) -> PortReview | None:
+    """None if there was no such port."""
+    assert event.before is not None
+    with TemporaryDirectory(prefix="tileport-before-") as folder:
+        tree = open_pull(desk.checkout, event.before, event.before, Path(folder) / "tree")
+        checkout = open_checkout(tree.path)
+        if not (checkout.port_dir / f"{name}_kernel" / "kernel.rs").is_file():
+            return None
+        return _judged(desk, checkout, name, event.before)
+
+
+def settle(host: CodeHost, event: Pushed, port: PortReview, change: Change, commit: str) -> str:
+    """One issue at most, found by its hidden marker among our own."""
     there = _issue_of(host, event.repository, port.operator)
-    known = frozenset(drift_words.lacking_of(there.body)) if there is not None and there.is_open else frozenset()
-    lacking = tuple(sorted(gained | (known & frozenset(port.untried))))
-    if not (port.failed or port.refused or lacking):
-        if there is None or not there.is_open:
+    open_now = there if there is not None and there.is_open else None
+    known = frozenset(drift_words.lacking_of(open_now.body)) if open_now else frozenset()
+    lacking = tuple(sorted(change.gained | (known & frozenset(port.untried))))
+    differs = bool(port.failed or port.refused)
+    if not (differs or lacking):
+        if open_now is None:
             return f"{port.operator}: equal"
-        words = drift_words.closing(there.body, operator=port.operator, commit=commit)
-        host.edit_issue(event.repository, there.number, body=words, is_open=False)
-        return f"{port.operator}: equal again, #{there.number} closed"
+        words = drift_words.closing(open_now.body, operator=port.operator, commit=commit)
+        host.edit_issue(event.repository, open_now.number, body=words, is_open=False)
+        return f"{port.operator}: equal again, #{open_now.number} closed"
+    if open_now is None and not (change.parted or change.gained):
+        return f"{port.operator}: differs, as it did before"
     words = drift_words.body(port, commit=commit, since=event.before, lacking=lacking)
     if there is not None:
         host.edit_issue(event.repository, there.number, body=words, is_open=True)

@@ -15,10 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tileport_bot.check_pull import check_pull
 from tileport_bot.code import about_code
 from tileport_bot.code_events import read_code_event
 from tileport_bot.code_host import CodeHost
-from tileport_bot.commands import read_command
+from tileport_bot.commands import Check, read_command
 from tileport_bot.decide import Decision, Ignore, Known, QueueGates, Say, Start, StartMany, Stop, decide
 from tileport_bot.diagnose import diagnose, first_failed_gate
 from tileport_bot.driver import Cancelled, Driver, Finished, Interrupted
@@ -27,6 +28,7 @@ from tileport_bot.excerpts import first_failure
 from tileport_bot.gates import queue_gates
 from tileport_bot.github import PullRequest
 from tileport_bot.memory import Journal, Memory
+from tileport_bot.permissions import why_not
 from tileport_bot.progress import Clock, StatusComment, said, show, utc_now
 from tileport_bot.publish import publish
 from tileport_bot.replies import (
@@ -86,9 +88,17 @@ def handle(bot: Bot, event_name: str, payload: object) -> Handled:
     command = read_command(event)
     if command is None:
         return Handled("ignored: it asks nothing of us")
+    if isinstance(command, Check) and event.place.on_pull_request and bot.judge is not None:
+        return check_ports(bot, event.place)
     comment = event.comment if isinstance(event, Commented) else None
     decision = decide(command, event.place, look_up(bot, event.place))
     return carry_out(bot, event.place, comment, decision)
+
+
+def check_ports(bot: Bot, place: Place) -> Handled:
+    """The gates that need a GPU, for the ports a pull request touches."""
+    refusal = why_not(place, bot.github.permission(place.repository, place.sender))
+    return Handled(f"ignored: {refusal}" if refusal else check_pull(bot.github, bot.checkout, place))
 
 
 def look_up(bot: Bot, place: Place) -> Known:

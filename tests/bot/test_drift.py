@@ -59,19 +59,23 @@ def test_what_a_push_must_change_for_a_port_to_be_verified(room: CodeRoom, path:
 
 
 def test_a_configuration_the_reference_gained_is_told_and_an_old_lack_is_not(room: CodeRoom) -> None:
-    room.judge.says["scale"] = equal("scale", untried=("tile 64",))
+    room.judge.before = room.judge.says["scale"] = equal("scale", untried=("tile 64",))
     assert change(room) == "scale: equal"
-    said = iter([equal("scale", ("tile 64", "tile 128")), equal("scale", ("tile 64",))])
-    room.judge.meanwhile = lambda: room.judge.says.update(scale=next(said))
+    room.judge.says["scale"] = equal("scale", ("tile 64", "tile 128"))
     assert change(room) == "scale: differs, #1 opened"
     body = room.repository.issues[1].body or ""
     assert "tile 128" in body
     assert "tile 64" not in body
-    room.judge.meanwhile = lambda: None
-    room.judge.says["scale"] = equal("scale", ("tile 64", "tile 128"))
+    room.judge.before = room.judge.says["scale"]
     assert change(room) == "scale: differs, #1 brought up to date"
     room.judge.says["scale"] = equal("scale", ("tile 64",))
     assert change(room) == "scale: equal again, #1 closed"
+
+
+def test_a_port_that_differed_before_the_push_is_no_news(room: CodeRoom) -> None:
+    room.judge.before = room.judge.says["scale"] = different("scale")
+    assert change(room) == "scale: differs, as it did before"
+    assert room.repository.issues == {}
 
 
 def test_our_own_failure_changes_no_issue(room: CodeRoom) -> None:
