@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from tileport_bot import code_cli
+from tileport_bot import batch_cli, code_cli
 from tileport_bot import demo as demonstration
 from tileport_bot.credentials import WORKFLOW_LOGIN
 from tileport_bot.doors import clones_of, github_of, memory_of, shop_of
@@ -30,6 +30,7 @@ from tileport_skill.errors import RequestError, TileportError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 code_cli.add_commands(app)
+batch_cli.add_commands(app)
 
 T = TypeVar("T")
 DRY_RUN_FOLDER = Path("tileport-dry-run")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tileport_bot.check_pull import tell_checks
 from tileport_bot.code_events import CodeEvent, PullChanged, Pushed, read_code_event
 from tileport_bot.credentials import WORKFLOW_LOGIN
 from tileport_bot.doors import github_of
@@ -32,6 +33,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command("review")(review_command)
     app.command("publish-review")(publish_command)
     app.command("watch")(watch_command)
+    app.command("tell-checks", hidden=True)(tell_command)
 
 
 def review_command(event: EventFile, repo: Repo = Path(), document: Document = Path("review.json")) -> None:
@@ -49,7 +51,7 @@ def review_command(event: EventFile, repo: Repo = Path(), document: Document = P
         document.write_bytes(review_json(found or Review(head=pull.head_sha)))
         typer.echo(f"What was found lies in {document}")
 
-    _told(work)
+    told(work)
 
 
 def publish_command(event: EventFile, document: Document = Path("review.json"), login: Login = WORKFLOW_LOGIN) -> None:
@@ -63,7 +65,7 @@ def publish_command(event: EventFile, document: Document = Path("review.json"), 
         nothing = not (found.ports or found.refused)
         typer.echo(publish_review(github_of(login), pull, None if nothing else found, typer.echo))
 
-    _told(work)
+    told(work)
 
 
 def watch_command(
@@ -82,7 +84,17 @@ def watch_command(
             before = _commit_before(repo, after, hours)
             typer.echo(watch(desk, Pushed(repository=repository, branch=branch, before=before, after=after)))
 
-    _told(work)
+    told(work)
+
+
+def tell_command(login: Login = WORKFLOW_LOGIN) -> None:
+    """Bring the comments of checks that came to their end up to date; the server's sweep does it by itself."""
+
+    def work() -> None:
+        for line in tell_checks(github_of(login)):
+            typer.echo(line)
+
+    told(work)
 
 
 def _commit_before(repo: Path, after: str, hours: float) -> str | None:
@@ -93,14 +105,21 @@ def _commit_before(repo: Path, after: str, hours: float) -> str | None:
 
 
 def _pull(event: Path) -> PullChanged:
-    try:
-        payload = json.loads(event.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RequestError(f"{event} cannot be read as JSON: {error}") from None
-    found: CodeEvent | None = read_code_event("pull_request", payload)
+    found: CodeEvent | None = read_code_event("pull_request", read_json(event))
     if not isinstance(found, PullChanged):
         raise RequestError(f"{event} asks for no review{f': {found.why}' if found and hasattr(found, 'why') else ''}.")
     return found
+
+
+def read_json(path: Path) -> Any:
+    """An event's document. Raises `RequestError`."""
+    try:
+        payload = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{path} cannot be read as JSON: {error}") from None
+    if not isinstance(payload, dict):
+        raise RequestError(f"{path} holds no event: it is no JSON object.")
+    return payload
 
 
 def _require(repo: Path, commit: str, number: int) -> None:
@@ -112,7 +131,7 @@ def _require(repo: Path, commit: str, number: int) -> None:
         ) from None
 
 
-def _told(work: Callable[[], None]) -> None:
+def told(work: Callable[[], None]) -> None:
     """Typed failures become their text and exit status; a bug keeps its traceback."""
     try:
         work()
