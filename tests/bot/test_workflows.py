@@ -237,7 +237,8 @@ def test_act_ports_a_batch_and_sums_it_up(acts: Acts) -> None:
         "repository": room.fake.say.repository(room.repository),
         "sender": room.fake.say.user(room.fake.user("alice")),
     }
-    acts.act("port-batch", "workflow_dispatch", payload)
+    said = acts.act("port-batch", "workflow_dispatch", payload)
+    assert "| `rms_norm` | unproved: rms_norm |" in said
     branches = sorted(one.pull.head_branch for one in room.repository.issues.values() if one.pull)
     assert branches == ["port/rms_norm", "port/scale"]
     assert [words for words, _ in acts.calls()][-1] == "batch-table"
