@@ -24,15 +24,23 @@ class _Kept(Protocol):
 class DryRunCode:
     """Mixed into `DryRunGitHub`; commits are those that the clone has already."""
 
+    def __init__(self) -> None:
+        self._heads: dict[int, str] = {}
+
     def put_check(self: _Kept, repository: str, check: CheckRun) -> None:
         write = {"write": "put check", "repository": repository, **asdict(check)}
         self._keep(write, f"check run {check.name} at {check.head[:12]}: {check.conclusion}, {check.title}")
 
     def pull_head(self, repository: str, number: int) -> PullHead:
-        raise RequestError("A dry run knows of no pull request but its event's.")
+        """As it was fetched: nobody pushes to a dry run."""
+        if number not in self._heads:
+            raise RequestError("A dry run knows of no pull request but its event's.")
+        return PullHead(self._heads[number], "main", self._heads[number], True)
 
     def fetch_pull(self, repository: str, checkout: Path, number: int) -> str:
-        return _resolved(checkout, f"refs/tileport/pull/{number}/head", f"refs/pull/{number}/head")
+        names = (f"refs/tileport/pull/{number}/head", f"refs/pull/{number}/head")
+        self._heads[number] = _resolved(checkout, *names)
+        return self._heads[number]
 
     def fetch_branch(self, repository: str, checkout: Path, branch: str) -> str:
         return _resolved(checkout, f"refs/remotes/origin/{branch}", f"refs/heads/{branch}")

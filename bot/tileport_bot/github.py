@@ -152,6 +152,7 @@ class DryRunGitHub(DryRunCode):
     """
 
     def __init__(self, folder: Path, *, permission: Permission, say: Callable[[str], None]) -> None:
+        super().__init__()
         self._folder = folder
         self._permission = permission
         self._say = say

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ from tests.bot.code_room import FILES, NAME, RUST, CodeRoom, different, equal
 from tests.bot.fakegithub.contract import Contract
 from tests.bot.fakegithub.faults import Kind
 from tests.bot.fakegithub.server import FakeGitHub
+from typer.testing import CliRunner
 
+from tileport_bot import __main__ as bot
 from tileport_bot.review_records import Mark, PortReview, Review, read_review, review_json
 from tileport_bot.review_words import check_run, comment, conclusion
 from tileport_skill.errors import MachineryError, RequestError
@@ -171,6 +175,32 @@ def test_more_than_fifty_annotations_come_in_parts(room: CodeRoom) -> None:
     room.opened(room.pull({KERNEL: "// x\n"}))
     (run,) = room.repository.check_runs.values()
     assert len([a for a in run.annotations if a["path"] == KERNEL and a["title"] == "scale"]) == 120
+
+
+def test_a_dry_run_keeps_the_check_run_and_the_comment_as_files(
+    room: CodeRoom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull = room.pull({KERNEL: "// x\n"})
+    payload = room.fake.payloads.pull_request(room.repository, pull, room.fake.user("carol"), action="opened")
+    run = [
+        "git",
+        "-C",
+        room.checkout,
+        "fetch",
+        "-q",
+        "origin",
+        f"+refs/pull/{pull.number}/head:refs/pull/{pull.number}/head",
+    ]
+    subprocess.run(run, check=True)
+    (tmp_path / "event.json").write_text(json.dumps(payload))
+    monkeypatch.setattr(bot, "judge_here", lambda progress, stop: room.judge)
+    arguments = ["handle-event", str(tmp_path / "event.json"), "--event-name", "pull_request", "--dry-run"]
+    arguments += ["--repo", str(room.checkout), "--out", str(tmp_path / "out"), "--engine", "none"]
+    result = CliRunner().invoke(bot.app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "check run tileport at" in result.output
+    assert "Nothing was found against it" in (tmp_path / "out" / "comment-1.md").read_text()
+    assert room.comments(pull.number) == []
 
 
 def test_hostile_text_stays_text_and_a_huge_review_fits(contract: Contract) -> None:
