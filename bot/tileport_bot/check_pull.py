@@ -22,7 +22,6 @@ from tileport_driver.host.paths import state_dir
 from tileport_driver.pull_tree import PullTree, changed_paths, open_pull
 from tileport_driver.records import Failed, Gate, Passed
 from tileport_driver.report import first_line_and_rest
-from tileport_driver.review import enter_for_gpu
 from tileport_driver.store import attempt_of
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.pages.markdown import fit
@@ -48,6 +47,8 @@ class Asked:
 
 def check_pull(host: CodeHost, checkout: Path, place: Place) -> str:
     """Enters every port the pull request touches into the GPU queue, and says so once; a line for the log."""
+    from tileport_driver.review import enter_for_gpu  # importing it costs seconds that other events need not pay
+
     try:
         tree = _tree(host, checkout, place)
         names = touched_ports(open_checkout(tree.path), tree.changed)

@@ -14,10 +14,8 @@ from tileport_bot.review_records import Mark, PortReview, Review
 from tileport_driver.progress import Progress
 from tileport_driver.pull_tree import PullTree, open_pull
 from tileport_driver.records import Failed
-from tileport_driver.reporting import ir_rows
-from tileport_driver.review import review_port
 from tileport_driver.store import AttemptFolder
-from tileport_driver.tile_ir_words import untried, why
+from tileport_driver.tile_ir_words import table_rows, untried, why
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.judge.findings import Findings
 from tileport_skill.lint.ports import port_of
@@ -100,8 +98,10 @@ def lint(checkout: Checkout, name: str) -> tuple[Finding, ...]:
 
 def judge_here(progress: Progress, stop: Callable[[], bool]) -> Judge:
     """The driver's acceptance on this machine, in its container."""
-
     def judge(tree: Path, commit: str, operator: str, *, tuning: bool = False) -> PortReview:
+        # Only here, as importing it costs seconds that other events need not pay.
+        from tileport_driver.review import review_port
+
         acceptance, folder = review_port(tree, commit, operator, progress, stop, tuning=tuning)
         rows = _rows(folder)
         checkout = open_checkout(tree)
@@ -109,7 +109,7 @@ def judge_here(progress: Progress, stop: Callable[[], bool]) -> Judge:
         return PortReview(
             operator=operator,
             gates=acceptance.gates,
-            ir_rows=ir_rows(folder),
+            ir_rows=table_rows(rows),
             marks=(*_build_marks(checkout, acceptance.gates), *_ir_marks(rows, kernel, checkout)),
             untried=untried(rows),
         )

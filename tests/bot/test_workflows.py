@@ -229,6 +229,7 @@ def test_act_watches_a_push(acts: Acts) -> None:
     assert issue.labels == ["port: scale"]
 
 
+@pytest.mark.soak
 def test_act_ports_a_batch_and_sums_it_up(acts: Acts) -> None:
     room = acts.room
     payload = {
