@@ -98,6 +98,7 @@ def lint(checkout: Checkout, name: str) -> tuple[Finding, ...]:
 
 def judge_here(progress: Progress, stop: Callable[[], bool]) -> Judge:
     """The driver's acceptance on this machine, in its container."""
+
     def judge(tree: Path, commit: str, operator: str, *, tuning: bool = False) -> PortReview:
         # Only here, as importing it costs seconds that other events need not pay.
         from tileport_driver.review import review_port
