@@ -14,7 +14,7 @@ import typer
 from tileport_bot import batch_cli, code_cli
 from tileport_bot import demo as demonstration
 from tileport_bot.credentials import WORKFLOW_LOGIN
-from tileport_bot.doors import clones_of, github_of, memory_of, shop_of
+from tileport_bot.doors import clones_of, github_of, memory_of, run_address, shop_of
 from tileport_bot.driver import Driver
 from tileport_bot.github import DryRunGitHub, GitHub
 from tileport_bot.handle import Bot, Handled, handle, port_now
@@ -86,6 +86,7 @@ def handle_event(
             checkout=repo,
             start=port_now,
             judge=judge_here(Progress(), stop),
+            evidence="" if dry_run else run_address(),
             drafts=drafts,
             stopping=stop,
             log=typer.echo,

@@ -16,12 +16,14 @@ def text_bars(rows: Sequence[TimedRow]) -> str:
     if not rows:
         return ""
     rows = sorted(rows, key=lambda row: row.low)
-    names = [_short(row.row) for row in rows]
-    width = max(map(len, names))
-    head = f"{'':{width}}  {_LOW:<{_WIDTH // 2}.2f}{'1.00':<{_WIDTH // 2 - 4}}{_HIGH:.2f}"
-    return "\n".join(
-        [head, *(f"{name:{width}}  {_bar(row)}  {_figures(row)}" for name, row in zip(names, rows, strict=True))]
-    )
+    names, figures = [_short(row.row) for row in rows], [_figures(row) for row in rows]
+    left, middle = max(map(len, names)), max(map(len, figures))
+    # The figures first: on a phone the bar is what is cut off.
+    head = f"{'':{left + middle + 4}}{_LOW:<{_at(1.0) - 2}.2f}{'1.00':<{_WIDTH - _at(1.0) - 2}}{_HIGH:.2f}"
+    lines = [
+        f"{name:{left}}  {figure:{middle}}  {_bar(row)}" for name, figure, row in zip(names, figures, rows, strict=True)
+    ]
+    return "\n".join([head, *lines])
 
 
 def _bar(row: TimedRow) -> str:

@@ -75,8 +75,9 @@ class Known:
 def decide(command: Command, place: Place, known: Known) -> Decision:
     if refusal := why_not(place, known.permission):
         return Ignore(why=refusal)
-    if place.trigger in known.answered or any(
-        place.trigger in (record.trigger, *record.past_triggers) for record in known.records
+    if place.trigger and (
+        place.trigger in known.answered
+        or any(place.trigger in (record.trigger, *record.past_triggers) for record in known.records)
     ):
         return Ignore(why="this was answered before; it is the same event again")
     if isinstance(command, Status | Help | Misspelt):

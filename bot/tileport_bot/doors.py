@@ -35,6 +35,12 @@ def github_of(login: str) -> LiveGitHub:
     return LiveGitHub(token, login=login, api=api, server=server, pace=pace)
 
 
+def run_address() -> str:
+    """Of the workflow's run this is part of; empty outside of one."""
+    server, repository, run = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    return f"{server}/{repository}/actions/runs/{run}" if server and repository and (run or "").isdecimal() else ""
+
+
 def memory_of(github: GitHub) -> Memory:
     """The database's if one is named, else the issues themselves: a runner keeps nothing."""
     return DatabaseMemory(github) if database_url() else IssueMemory(github)

@@ -26,7 +26,10 @@ class Place:
     """Who set the label or wrote the comment; not the issue's author."""
     sender_is_bot: bool
     trigger: str
-    """Says which act this was: the same in every delivery of it, through whichever hook."""
+    """Says which act this was: the same in every delivery of it, through whichever hook.
+
+    Empty for one that is delivered once, such as the start of a workflow.
+    """
     at: str = ""
     """When, as GitHub tells it (`2026-08-22T12:03:07Z`, which sorts); empty where it does not."""
     on_pull_request: bool = False
@@ -114,7 +117,6 @@ class _Issues(BaseModel):
 class _Dispatch(BaseModel):
     repository: RepositoryModel
     sender: UserModel
-    ref: str = ""
     inputs: dict[str, object] | None = None
 
 
@@ -165,7 +167,7 @@ def _dispatch_event(found: _Dispatch) -> Event:
     operators = (found.inputs or {}).get("operators")
     if not isinstance(operators, str) or not operators.strip():
         return Ignored(why="the workflow was started for no operators (its input `operators` is empty)")
-    return Dispatched(place=_place(found, trigger=f"dispatch {found.ref} {operators}"), operators=operators)
+    return Dispatched(place=_place(found, trigger=""), operators=operators)
 
 
 def _place(found: _Issues | _IssueComment | _Dispatch, *, trigger: str, at: str = "") -> Place:

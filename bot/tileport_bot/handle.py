@@ -42,7 +42,7 @@ from tileport_bot.replies import (
 from tileport_bot.reviewer import Judge
 from tileport_bot.status import Record, Stage, reply_marker
 from tileport_bot.writes import once
-from tileport_driver.records import EXIT_CODES, MachineryFailed, NotPorted, Ported, Unproved
+from tileport_driver.records import EXIT_CODES, MachineryFailed, NotPorted, Outcome, Ported, Refused, Unproved
 from tileport_skill.errors import MachineryError, TileportError
 from tileport_skill.tilegym.operators import Operator, open_checkout, read_operators
 
@@ -68,6 +68,8 @@ class Bot:
     """Whether the repository wants a draft pull request for a port that is not yet proved."""
     judge: Judge | None = None
     """Judges ports that stand in a commit; None where pull requests and pushes are not looked at."""
+    evidence: str = ""
+    """Address of this run, where it is one of a workflow: its attempts' folders are its artifacts."""
     resumes: bool = False
     """Whether an attempt that is broken off is gone on with later."""
     stopping: Callable[[], bool] = lambda: False
@@ -176,6 +178,7 @@ def port(bot: Bot, place: Place, record: Record, journal: Journal) -> Handled:
 
     Where broken off attempts are resumed, what breaks one off is raised: `Interrupted`, or `MachineryError`.
     """
+    record = replace(record, evidence=bot.evidence)
     status = StatusComment(bot.github, place, record, journal, now=bot.now, log=bot.log, stopping=bot.stopping)
     try:
         status.stage(Stage.QUEUED)
@@ -197,11 +200,18 @@ def port(bot: Bot, place: Place, record: Record, journal: Journal) -> Handled:
         if not (bot.resumes and isinstance(error, MachineryError)):
             give_up(status, error)
         raise
-    if isinstance(finished.outcome, MachineryFailed) and bot.resumes:
-        raise MachineryError(finished.outcome.reason)
+    if bot.resumes and (trouble := passing_trouble(finished.outcome)):
+        raise MachineryError(trouble)
     status.finish(*conclude(status.record, finished, pull_request))
     code = EXIT_CODES["failed"] if isinstance(finished.outcome, MachineryFailed) else 0
     return Handled(f"{finished.outcome.kind}: {record.operator}", code)
+
+
+def end_what_was_left(bot: Bot, place: Place, record: Record) -> None:
+    """The end of a request whose process is gone, and which nobody will go on with."""
+    outcome = MachineryFailed(reason=why_interrupted(KeyboardInterrupt()))
+    record, result = conclude(record, Finished(outcome=outcome), None)
+    show(bot.github, place, record, status_comment(record, updated=said(bot.now()), result=result))
 
 
 def give_up(status: StatusComment, error: BaseException) -> Handled:
@@ -223,6 +233,15 @@ def conclude(record: Record, finished: Finished, pull_request: PullRequest | Non
     spent = record.spent + (isinstance(outcome, NotPorted) and finished.draft is None)
     record = replace(ended(record, Stage.FAILED, how_it_ended(outcome, diagnosis)), spent=spent)
     return record, Result(outcome=outcome, diagnosis=diagnosis, finished=finished)
+
+
+def passing_trouble(outcome: Outcome) -> str | None:
+    """What may be over when the same is tried again later."""
+    if isinstance(outcome, MachineryFailed):
+        return outcome.reason
+    if isinstance(outcome, Refused) and "being worked on by another" in outcome.reason:
+        return outcome.reason
+    return None
 
 
 def ended(record: Record, stage: Stage, how: str) -> Record:

@@ -80,7 +80,7 @@ class IssueMemory:
         self._github = github
 
     def recall(self, place: Place) -> Recalled:
-        if not place.issue:  # a workflow that was started by hand: nothing is written anywhere
+        if not place.issue:
             return Recalled((), frozenset())
         bodies = [comment.body for comment in self._github.own_comments(place.repository, place.issue)]
         records = tuple(record for body in bodies if (record := read_record(body)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,12 @@ def utc_now() -> datetime:
 
 def said(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def last_written(comment: str) -> datetime | None:
+    """When a status comment of ours was written, by its own last line."""
+    found = re.search(r"<sub>Updated (\d{4}-\d\d-\d\d \d\d:\d\d) UTC\.", comment)
+    return datetime.strptime(f"{found[1]} +0000", "%Y-%m-%d %H:%M %z") if found else None
 
 
 class StatusComment:

@@ -7,6 +7,7 @@ database: any of them may be killed, and any number of machines may share one Po
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -89,6 +90,9 @@ def serve(
     config = uvicorn.Config(
         application(secrets), host=host, port=port, log_level="warning", access_log=False, server_header=False
     )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn's own handlers are in force while it runs; afterwards it raises the signal again, for these.
+        signal.signal(number, lambda *_: None)
     with _kept_alive(commands):
         say(f"Listening on http://{host}:{port}; deliveries go to /webhook.")
         uvicorn.Server(config).run()

@@ -52,6 +52,8 @@ class Record:
     """When, as GitHub tells it; an event from before then is an old one that was late."""
     trigger: str
     """The act that asked for the current attempt."""
+    evidence: str = ""
+    """Address of the run that made the current attempt and keeps its record, where it ran in a workflow."""
     past_triggers: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     """How earlier attempts ended, a line each."""

@@ -17,10 +17,14 @@ from tileport_bot.commands import Port, read_command
 from tileport_bot.decide import Ignore, decide
 from tileport_bot.events import Labeled, Place
 from tileport_bot.github import GitHub, Gone, LabelSet, Refusal
-from tileport_bot.handle import Bot, carry_out, look_up, operators_of
-from tileport_bot.progress import show
+from tileport_bot.handle import Bot, carry_out, end_what_was_left, look_up, operators_of
+from tileport_bot.progress import last_written, show
+from tileport_bot.status import read_record
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tilegym.operators import find_operator
+
+_LONGEST_RUN = timedelta(hours=7)
+"""A job of GitHub Actions is ended after six."""
 
 
 def sweep(github: CodeHost, bot_for: Callable[[str], Bot], repositories: tuple[str, ...]) -> Iterator[str]:
@@ -29,7 +33,9 @@ def sweep(github: CodeHost, bot_for: Callable[[str], Bot], repositories: tuple[s
     yield from tell_checks(github)
     for repository in repositories:
         try:
-            yield from ask_what_was_not_asked(bot_for(repository), repository)
+            bot = bot_for(repository)
+            yield from end_what_was_left_behind(bot, repository)
+            yield from ask_what_was_not_asked(bot, repository)
         except (MachineryError, RequestError) as error:
             yield f"{repository}: {error}"
 
@@ -78,6 +84,22 @@ def _is_dealt_with(bot: Bot, repository: str, issue: int, label: str) -> bool:
     recalled = bot.memory.recall(place)
     answered = any(trigger.startswith(f"labeled {label} ") for trigger in recalled.answered)
     return answered or any(record.operator == operator for record in recalled.records)
+
+
+def end_what_was_left_behind(bot: Bot, repository: str) -> Iterator[str]:
+    """Status comments that no longer move, of attempts that only a runner knew: one lives six hours at most."""
+    for issue in bot.github.open_issues(repository):
+        place = _place(repository, "", issue.number, "", LabelSet("", False, ""))
+        if not any(read_command(Labeled(place=place, label=label)) for label in issue.labels):
+            continue
+        for comment in bot.github.own_comments(repository, issue.number):
+            record = read_record(comment.body)
+            if record is None or record.stage.is_end or bot.memory.knows(place, record.operator):
+                continue
+            written = last_written(comment.body)
+            if written is not None and bot.now() - written > _LONGEST_RUN:
+                end_what_was_left(bot, place, record)
+                yield f"{repository}#{issue.number}: {record.operator}: nobody works on it any more"
 
 
 def _as_if_it_had_come(bot: Bot, repository: str, branch: str, issue: int, label: str) -> str:

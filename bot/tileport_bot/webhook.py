@@ -28,7 +28,7 @@ log = structlog.get_logger()
 MOST_BYTES = 8 * 1024 * 1024
 """GitHub sends up to 25 MiB, but nothing near it about labels, comments, pushes or pull requests."""
 
-EVENTS = frozenset({"issues", "issue_comment", "pull_request", "push", "workflow_dispatch", "repository"})
+EVENTS = frozenset({"issues", "issue_comment", "pull_request", "push"})
 """Others are answered and not kept."""
 
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")

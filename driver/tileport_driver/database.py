@@ -1,6 +1,7 @@
 """The one database: SQLite in the state folder, or the Postgres that `TILEPORT_DATABASE_URL` names.
 
-DBOS keeps its own tables in it for how far each attempt has come; ours (`ledger.py`, `queue.py`) lie beside them.
+DBOS keeps its own tables in it for how far each attempt has come; ours (`ledger.py`, `jobs.py`, and the bot's) lie
+beside them, on SQLite in a file of their own.
 """
 
 from __future__ import annotations

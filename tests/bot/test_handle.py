@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,17 @@ def test_a_label_becomes_a_draft_pull_request_and_one_comment_that_ends_done(mak
     ]
     assert "[Pull request 1](<pull-request-1.md>)" in room.comment()
     assert "Draft pull request" in (room.out / "pull-request-1.md").read_text()
+
+
+def test_in_a_workflow_the_comment_links_the_run_that_keeps_the_record(make_room: MakeRoom, tmp_path: Path) -> None:
+    room = make_room(rejected(tmp_path / "attempt"))
+    room.bot = replace(room.bot, evidence="https://github.example/a/b/actions/runs/7")
+    room.handle("issues.labeled")
+    assert "[The run](<https://github.example/a/b/actions/runs/7>)" in room.comment()
+    assert str(tmp_path) not in room.comment()
+    record = read_record(room.comment())
+    assert record is not None
+    assert record.evidence.endswith("/runs/7")
 
 
 def test_any_spelling_that_names_one_operator_will_do(make_room: MakeRoom) -> None:

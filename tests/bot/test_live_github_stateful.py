@@ -262,6 +262,17 @@ def test_a_rate_limit_that_is_too_long_to_wait_for_says_when(
     assert waited == []
 
 
+def test_as_many_writes_as_a_batch_makes_never_ask_before_they_may(
+    fake: FakeGitHub, repository: Repository, waiting: LiveGitHub
+) -> None:
+    issue = fake.open_issue(repository, "bob", "Port it")
+    fake.limits.writes_per_minute = 80
+    for number in range(170):
+        waiting.create_comment(REPOSITORY, issue.number, f"comment {number}")
+    assert len(repository.comments) == 170
+    assert fake.limits.disobeyed == []
+
+
 def test_a_plain_403_is_a_refusal_and_not_waited_for(
     fake: FakeGitHub, repository: Repository, waiting: LiveGitHub, waited: list[float]
 ) -> None:

@@ -36,9 +36,9 @@ def test_measured_rows_are_drawn_slowest_first_against_the_rule() -> None:
     head, *lines = text_bars(rows).split("\n")
     assert head.split() == ["0.70", "1.00", "1.30"]
     assert [line[:5] for line in lines] == ["row 1", "row 2", "row 3"]
-    assert lines[0] == "row 1  ···━━━━●━━━·····│·······················  0.800 [0.750, 0.850]"
-    assert lines[1] == "row 2  ················│·━━●━··················  1.000 [0.970, 1.030]"
-    assert lines[2] == "row 3  ················│······················●  2.000 [1.400, 2.500]"
+    assert lines[0] == "row 1  0.800 [0.750, 0.850]  ···━━━━●━━━·····│·······················"
+    assert lines[1] == "row 2  1.000 [0.970, 1.030]  ················│·━━●━··················"
+    assert lines[2] == "row 3  2.000 [1.400, 2.500]  ················│······················●"
     assert text_bars([]) == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from tests.bot.fakegithub.server import FakeGitHub
 from tests.bot.serving import LABEL, NAME, Killed, Serving, serving
 
 from tileport_bot import inbox, requests, work
-from tileport_bot.status import Stage
-from tileport_bot.sweep import say_what_was_not_said
+from tileport_bot.handle import Bot, handle, port_now
+from tileport_bot.memory import IssueMemory
+from tileport_bot.replies import status_comment
+from tileport_bot.status import Record, Stage
+from tileport_bot.sweep import end_what_was_left_behind, say_what_was_not_said
 from tileport_bot.work import work_on_deliveries, work_on_requests
 from tileport_driver.records import MachineryFailed
 
@@ -291,3 +295,39 @@ def test_check_without_a_kept_attempt_says_what_to_do(room: Serving) -> None:
     room.works(room.labels(issue, LABEL))
     room.works(room.comments(issue, "/check"))
     assert "The pull request says how each gate is run by hand." in room.said(issue)[-1]
+
+
+def test_a_comment_that_a_dead_runner_left_behind_is_ended_by_the_sweep_and_a_young_one_is_not(room: Serving) -> None:
+    issue = room.issue()
+    room.labels(issue)
+    record = Record(
+        operator="silu_and_mul", reference="a" * 64, stage=Stage.RUNNING, attempt=1, asked_by="alice", trigger="t"
+    )
+    body = status_comment(record, updated="2026-08-22 12:03 UTC")
+    room.shop.github.create_comment(NAME, issue.number, body)
+
+    def bot(at: datetime) -> Bot:
+        github = room.shop.github
+        return replace(room.shop.bot(NAME), memory=IssueMemory(github), now=lambda: at, start=port_now)
+
+    then = datetime(2026, 8, 22, 12, 3, tzinfo=UTC)
+    assert list(end_what_was_left_behind(bot(then + timedelta(hours=6)), NAME)) == []
+    (line,) = end_what_was_left_behind(bot(then + timedelta(hours=8)), NAME)
+    assert line.endswith("nobody works on it any more")
+    assert room.record(issue).stage is Stage.FAILED
+    assert "It was stopped before its end; `/retry` asks again." in room.said(issue)[0]
+    assert list(end_what_was_left_behind(bot(then + timedelta(hours=8)), NAME)) == []
+
+
+def test_a_batch_that_a_workflow_starts_writes_pull_requests_and_in_no_issue(room: Serving) -> None:
+    github = room.shop.github
+    bot = replace(room.shop.bot(NAME), memory=IssueMemory(github), start=port_now, resumes=False)
+    labelled = room.labels(room.issue())
+    payload = {"repository": labelled["repository"], "sender": labelled["sender"], "inputs": {"operators": "all"}}
+    assert handle(bot, "workflow_dispatch", payload).line == "unproved: rms_norm\nunproved: silu_and_mul"
+    assert len(room.pulls()) == 2
+    assert "Asked for by `alice`." in (room.pulls()[0].body or "")
+    assert room.repository.comments == {}
+    handle(bot, "workflow_dispatch", {**payload, "inputs": {"operators": "rms_norm"}})
+    assert len(room.pulls()) == 2
+    assert len(room.driver.begun) == 3
