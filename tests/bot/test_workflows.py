@@ -166,7 +166,9 @@ runs:
   steps:
     - shell: sh
       env: {NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}"}
-      run: mkdir -p "$ARTIFACTS/$NAME" && cp -r "$FROM"/. "$ARTIFACTS/$NAME"
+      run: |
+        mkdir -p "$ARTIFACTS/$NAME"
+        if [ -d "$FROM" ]; then cp -r "$FROM"/. "$ARTIFACTS/$NAME"; fi
 """
 DOWNLOAD = """name: download
 inputs: {name: {default: ""}, pattern: {default: ""}, path: {required: true}}
