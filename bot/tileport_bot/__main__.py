@@ -14,7 +14,7 @@ import typer
 from tileport_bot import batch_cli, code_cli
 from tileport_bot import demo as demonstration
 from tileport_bot.credentials import WORKFLOW_LOGIN
-from tileport_bot.doors import clones_of, github_of, memory_of, run_address, shop_of
+from tileport_bot.doors import clones_of, github_of, memory_of, plain_log, run_address, shop_of
 from tileport_bot.driver import Driver
 from tileport_bot.github import DryRunGitHub, GitHub
 from tileport_bot.handle import Bot, Handled, handle, port_now
@@ -117,6 +117,7 @@ def serve(
     """Take webhooks, show the queue, and make the attempts. TILEPORT_WEBHOOK_SECRET holds the webhook's secret."""
 
     def work() -> None:
+        plain_log()
         from tileport_bot.serve import serve as run  # the server's parts are needed by this command alone
         from tileport_bot.webhook import read_secrets
 
@@ -149,6 +150,7 @@ def work(
     """What `serve` starts: handle deliveries, or make attempts. On other machines it is started by hand."""
 
     def run(stop: Callable[[], bool]) -> None:
+        plain_log()
         from tileport_bot.work import work_on_deliveries, work_on_requests
 
         driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)

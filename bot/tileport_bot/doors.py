@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import structlog
+
 from tileport_bot.clones import Clones
 from tileport_bot.credentials import API, AppCredentials
 from tileport_bot.driver import Driver
@@ -39,6 +41,17 @@ def run_address() -> str:
     """Of the workflow's run this is part of; empty outside of one."""
     server, repository, run = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
     return f"{server}/{repository}/actions/runs/{run}" if server and repository and (run or "").isdecimal() else ""
+
+
+def plain_log() -> None:
+    """A line for each thing, and tracebacks without the values of variables: one of them may be a key."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper("iso"),
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
 
 
 def memory_of(github: GitHub) -> Memory:

@@ -152,8 +152,13 @@ def _serve(shop: Shop, request: Request) -> None:
             after = error.seconds if isinstance(error, Later) else _BACK_OFF[min(request.tries, len(_BACK_OFF) - 1)]
             requests.put_back(request, after, f"again in {after:.0f} s: {error}", tried=True)
             say.warning("put back", seconds=after, why=str(error))
-        except Exception:  # `port` has told the issue of it; the other requests are still to be made
+        except Exception as bug:  # `port` has told the issue of it if it could; the other requests are still to be made
             say.exception("a bug of ours")
+            line = f"a bug of ours, {type(bug).__name__}: the log holds it"
+            if not last:
+                requests.put_back(request, _BACK_OFF[request.tries], line, tried=True)
+            elif requests.end(request, replace(request.record, stage=Stage.FAILED), "", line):
+                requests.told(request.id)
 
 
 def _swept(shop: Shop) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import structlog
 from tests.bot.fakegithub.server import FakeGitHub
 from typer.testing import CliRunner
 
 from tileport_bot.__main__ import app
-from tileport_bot.doors import github_of, memory_of
+from tileport_bot.doors import github_of, memory_of, plain_log
 from tileport_bot.memory import DatabaseMemory, IssueMemory
 
 
@@ -64,3 +65,17 @@ def test_the_issue_is_the_memory_where_no_database_is_named(monkeypatch: pytest.
     assert isinstance(memory_of(github), IssueMemory)
     monkeypatch.setenv("TILEPORT_DATABASE_URL", "postgresql:///x")
     assert isinstance(memory_of(github), DatabaseMemory)
+
+
+def test_a_traceback_in_the_log_holds_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    plain_log()
+    try:
+        key = "-".join(["a", "secret", "value"])
+        raise ZeroDivisionError(len(key))
+    except ZeroDivisionError:
+        structlog.get_logger().exception("a bug of ours")
+    finally:
+        structlog.reset_defaults()
+    said = capsys.readouterr().out
+    assert "ZeroDivisionError" in said
+    assert "a-secret-value" not in said

@@ -192,6 +192,24 @@ def test_a_machinery_that_fails_is_tried_again_and_then_told(room: Serving) -> N
     assert room.record(issue).stage is Stage.FAILED
 
 
+def test_a_bug_that_nobody_can_be_told_of_is_not_met_for_ever(room: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    issue = room.issue()
+    met: list[int] = []
+
+    def bug(*_: object) -> None:
+        met.append(1)
+        raise ZeroDivisionError
+
+    room.comes(room.labels(issue))
+    work_on_deliveries(room.shop, drain=True)
+    monkeypatch.setattr("tileport_bot.handle.conclude", bug)
+    work_on_requests(room.shop, drain=True)
+    assert 6 <= len(met) <= 12
+    (request,) = requests.newest(10)
+    assert (request.state, request.record.stage) == ("ended", Stage.FAILED)
+    assert requests.log_lines(request.id)[-1][1] == "a bug of ours, ZeroDivisionError: the log holds it"
+
+
 def test_a_label_whose_event_never_came_is_found_by_the_sweep_and_the_late_event_is_not_a_second(
     room: Serving,
 ) -> None:
