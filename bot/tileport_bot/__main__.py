@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
+from tileport_bot import batch_cli, code_cli
 from tileport_bot import demo as demonstration
 from tileport_bot.credentials import WORKFLOW_LOGIN
 from tileport_bot.doors import clones_of, github_of, memory_of, plain_log, run_address, shop_of
@@ -20,6 +21,7 @@ from tileport_bot.handle import Bot, Handled, handle, port_now
 from tileport_bot.local import LocalDriver
 from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
+from tileport_bot.reviewer import judge_here
 from tileport_driver.progress import Progress
 from tileport_driver.records import EXIT_CODES
 from tileport_driver.service import Ended
@@ -27,6 +29,8 @@ from tileport_driver.terminal import show_end, stderr, stdout, stop_on_interrupt
 from tileport_skill.errors import RequestError, TileportError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+code_cli.add_commands(app)
+batch_cli.add_commands(app)
 
 T = TypeVar("T")
 DRY_RUN_FOLDER = Path("tileport-dry-run")
@@ -81,6 +85,7 @@ def handle_event(
             memory=IssueMemory(github) if dry_run else memory_of(github),
             checkout=repo,
             start=port_now,
+            judge=judge_here(Progress(), stop),
             evidence="" if dry_run else run_address(),
             drafts=drafts,
             stopping=stop,
@@ -102,6 +107,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; behind a proxy that speaks TLS.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
     attempts: Annotated[int, typer.Option(min=0, help="How many are made at a time on this machine.")] = 1,
+    reviews: Annotated[bool, typer.Option(help="Review pull requests and watch pushes on this machine.")] = True,
     script: Script = None,
     live: Live = False,
     engine: Engine = None,
@@ -122,7 +128,7 @@ def serve(
         shared = [f"--repository={name}" for name in repository or ()] + ["--live"] * live
         shared += [f"--script={script}"] * (script is not None) + [f"--engine={engine}"] * (engine is not None)
         shared += [f"--login={login}", "--drafts" if drafts else "--no-drafts"]
-        commands = [["work", "deliveries", *shared], *([["work", "requests", *shared]] * attempts)]
+        commands = [["work", what, *shared] for what in ("deliveries", *["code"] * reviews, *["requests"] * attempts)]
         run(secrets, host, port, commands, typer.echo)
 
     _told(work)
@@ -131,7 +137,7 @@ def serve(
 @app.command(hidden=True)
 def work(
     context: typer.Context,
-    what: Annotated[Literal["deliveries", "requests"], typer.Argument()],
+    what: Annotated[Literal["deliveries", "code", "requests"], typer.Argument()],
     repository: Repositories = None,
     script: Script = None,
     live: Live = False,
@@ -149,7 +155,11 @@ def work(
 
         driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)
         shop = shop_of(login, driver, tuple(repository or ()), drafts=drafts, stopping=stop)
-        (work_on_deliveries if what == "deliveries" else work_on_requests)(shop, drain=drain)
+        shop = replace(shop, judge=judge_here(Progress(), stop))
+        if what == "requests":
+            work_on_requests(shop, drain=drain)
+        else:
+            work_on_deliveries(shop, drain=drain, code=what == "code")
 
     with stop_on_interrupt(lambda line: typer.echo(line, err=True)) as asked:
         _told(lambda: run(lambda: asked() or (parent is not None and os.getppid() != parent)))

@@ -75,12 +75,12 @@ class Ignored:
 Event = Labeled | Unlabeled | Commented | Dispatched | Ignored
 
 
-class _User(BaseModel):
+class UserModel(BaseModel):
     login: str
     type: str = "User"
 
 
-class _Repository(BaseModel):
+class RepositoryModel(BaseModel):
     full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
     default_branch: str = "main"
 
@@ -107,23 +107,23 @@ class _Any(BaseModel):
 
 
 class _Issues(BaseModel):
-    repository: _Repository
+    repository: RepositoryModel
     issue: _Issue
-    sender: _User
+    sender: UserModel
     label: _Label | None = None
     """Absent when the label itself was deleted from the repository."""
 
 
 class _Dispatch(BaseModel):
-    repository: _Repository
-    sender: _User
+    repository: RepositoryModel
+    sender: UserModel
     inputs: dict[str, object] | None = None
 
 
 class _IssueComment(BaseModel):
-    repository: _Repository
+    repository: RepositoryModel
     issue: _Issue
-    sender: _User
+    sender: UserModel
     comment: _Comment
 
 
@@ -135,18 +135,18 @@ def read_event(name: str, payload: object) -> Event:
 
     Raises `RequestError` if the payload is not of GitHub's shape.
     """
-    action = _read(_Any, name, payload).action or ""
+    action = read_model(_Any, name, payload).action or ""
     match name, action:
         case "issues", "labeled" | "unlabeled":
-            return _label_event(action, _read(_Issues, name, payload))
+            return _label_event(action, read_model(_Issues, name, payload))
         case "issues", "transferred":
             return Ignored(why="the issue was transferred; its labels count where it is now")
         case "issue_comment", "created":
-            return _comment_event(_read(_IssueComment, name, payload))
+            return _comment_event(read_model(_IssueComment, name, payload))
         case "issue_comment", "edited":
             return Ignored(why="an edited comment is not read; write a new one")
         case "workflow_dispatch", "":
-            return _dispatch_event(_read(_Dispatch, name, payload))
+            return _dispatch_event(read_model(_Dispatch, name, payload))
     return Ignored(why=f"nothing is done on {name}{f' ({action})' if action else ''}")
 
 
@@ -184,7 +184,7 @@ def _place(found: _Issues | _IssueComment | _Dispatch, *, trigger: str, at: str 
     )
 
 
-def _read(model: type[_Model], name: str, payload: object) -> _Model:
+def read_model(model: type[_Model], name: str, payload: object) -> _Model:
     try:
         return model.model_validate(payload)
     except ValidationError as error:

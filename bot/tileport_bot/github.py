@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tileport_bot.dry_code import DryRunCode
 from tileport_bot.permissions import Permission
 from tileport_skill.errors import MachineryError
 
@@ -144,13 +145,14 @@ class GitHub(Protocol):
     def edit_pull_request(self, repository: str, number: int, title: str, body: str) -> None: ...
 
 
-class DryRunGitHub:
+class DryRunGitHub(DryRunCode):
     """Writes nothing to GitHub: each write is a JSON file in `folder`, what it leaves is Markdown beside it.
 
     The folder is its memory, so that a second run finds the comments and pull requests of the first.
     """
 
     def __init__(self, folder: Path, *, permission: Permission, say: Callable[[str], None]) -> None:
+        super().__init__()
         self._folder = folder
         self._permission = permission
         self._say = say

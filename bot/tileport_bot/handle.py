@@ -15,15 +15,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tileport_bot.commands import read_command
+from tileport_bot.check_pull import check_pull
+from tileport_bot.code import about_code
+from tileport_bot.code_events import read_code_event
+from tileport_bot.code_host import CodeHost
+from tileport_bot.commands import Check, read_command
 from tileport_bot.decide import Decision, Ignore, Known, QueueGates, Say, Start, StartMany, Stop, decide
 from tileport_bot.diagnose import diagnose, first_failed_gate
 from tileport_bot.driver import Cancelled, Driver, Finished, Interrupted
 from tileport_bot.events import Commented, Ignored, Place, read_event
 from tileport_bot.excerpts import first_failure
 from tileport_bot.gates import queue_gates
-from tileport_bot.github import GitHub, PullRequest
+from tileport_bot.github import PullRequest
 from tileport_bot.memory import Journal, Memory
+from tileport_bot.permissions import why_not
 from tileport_bot.progress import Clock, StatusComment, said, show, utc_now
 from tileport_bot.publish import publish
 from tileport_bot.replies import (
@@ -34,6 +39,7 @@ from tileport_bot.replies import (
     how_it_ended,
     status_comment,
 )
+from tileport_bot.reviewer import Judge
 from tileport_bot.status import Record, Stage, reply_marker
 from tileport_bot.writes import once
 from tileport_driver.records import EXIT_CODES, MachineryFailed, NotPorted, Outcome, Ported, Refused, Unproved
@@ -51,7 +57,7 @@ class Handled(NamedTuple):
 class Bot:
     """What the bot works with."""
 
-    github: GitHub
+    github: CodeHost
     driver: Driver
     memory: Memory
     checkout: Path
@@ -60,6 +66,8 @@ class Bot:
     """What becomes of a request that may begin: `port_now`, or the queue."""
     drafts: bool = True
     """Whether the repository wants a draft pull request for a port that is not yet proved."""
+    judge: Judge | None = None
+    """Judges ports that stand in a commit; None where pull requests and pushes are not looked at."""
     evidence: str = ""
     """Address of this run, where it is one of a workflow: its attempts' folders are its artifacts."""
     resumes: bool = False
@@ -71,6 +79,9 @@ class Bot:
 
 def handle(bot: Bot, event_name: str, payload: object) -> Handled:
     """Raises `RequestError` on a payload that is no GitHub event, or a checkout that is none of TileGym."""
+    code = read_code_event(event_name, payload)
+    if code is not None:
+        return Handled(about_code(bot.github, bot.judge, bot.checkout, code, bot.log))
     event = read_event(event_name, payload)
     if isinstance(event, Ignored):
         return Handled(f"ignored: {event.why}")
@@ -79,9 +90,17 @@ def handle(bot: Bot, event_name: str, payload: object) -> Handled:
     command = read_command(event)
     if command is None:
         return Handled("ignored: it asks nothing of us")
+    if isinstance(command, Check) and event.place.on_pull_request and bot.judge is not None:
+        return check_ports(bot, event.place)
     comment = event.comment if isinstance(event, Commented) else None
     decision = decide(command, event.place, look_up(bot, event.place))
     return carry_out(bot, event.place, comment, decision)
+
+
+def check_ports(bot: Bot, place: Place) -> Handled:
+    """The gates that need a GPU, for the ports a pull request touches."""
+    refusal = why_not(place, bot.github.permission(place.repository, place.sender))
+    return Handled(f"ignored: {refusal}" if refusal else check_pull(bot.github, bot.checkout, place))
 
 
 def look_up(bot: Bot, place: Place) -> Known:

@@ -96,13 +96,21 @@ def keep(deliveries: Sequence[Delivery], now: float) -> None:
         connection.execute(_insert(connection).on_conflict_do_nothing(index_elements=["id"]), rows)
 
 
-def next_waiting(now: float) -> Waiting | None:
-    """The oldest that is due and has no earlier one about the same issue before it."""
+CODE_EVENTS = ("pull_request", "push")
+"""Whose handling builds and compares, which takes minutes: conversations do not wait behind them."""
+
+
+def next_waiting(now: float, *, code: bool = False) -> Waiting | None:
+    """The oldest that is due and has no earlier one about the same issue before it; events about `code`, or others."""
     earlier = _DELIVERIES.alias()
     blocked = exists().where(
-        earlier.c.about == _DELIVERIES.c.about, earlier.c.number < _DELIVERIES.c.number, earlier.c.state == "waiting"
+        earlier.c.about == _DELIVERIES.c.about,
+        earlier.c.number < _DELIVERIES.c.number,
+        earlier.c.state == "waiting",
+        earlier.c.event.in_(CODE_EVENTS) if code else earlier.c.event.not_in(CODE_EVENTS),
     )
-    ready = and_(_DELIVERIES.c.state == "waiting", _DELIVERIES.c.due <= now, ~blocked)
+    kind = _DELIVERIES.c.event.in_(CODE_EVENTS) if code else _DELIVERIES.c.event.not_in(CODE_EVENTS)
+    ready = and_(_DELIVERIES.c.state == "waiting", _DELIVERIES.c.due <= now, kind, ~blocked)
     with transaction() as connection:
         row = connection.execute(select(_DELIVERIES).where(ready).order_by(_DELIVERIES.c.number).limit(1)).first()
     if row is None:

@@ -24,6 +24,7 @@ from tileport_bot.github import (
     PullRequest,
     Refusal,
 )
+from tileport_bot.live_code import LiveCode
 from tileport_bot.patience import Patience
 from tileport_bot.permissions import Permission, Permissions
 from tileport_bot.remote import GitRefused, Remote
@@ -38,7 +39,7 @@ _UNTIL_VISIBLE = (1.0, 2.0, 4.0, 8.0)
 _SECRETS = ("ANTHROPIC_API_KEY", "TILEPORT_WEBHOOK_SECRET", "TILEPORT_APP_KEY", "GITHUB_TOKEN")
 
 
-class LiveGitHub:
+class LiveGitHub(LiveCode):
     """Implements `tileport_bot.github.GitHub`."""
 
     def __init__(

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from tileport_bot import requests
+from tileport_bot.check_pull import tell_checks
+from tileport_bot.code_host import CodeHost
 from tileport_bot.commands import Port, read_command
 from tileport_bot.decide import Ignore, decide
 from tileport_bot.events import Labeled, Place
@@ -25,9 +27,10 @@ _LONGEST_RUN = timedelta(hours=7)
 """A job of GitHub Actions is ended after six."""
 
 
-def sweep(github: GitHub, bot_for: Callable[[str], Bot], repositories: tuple[str, ...]) -> Iterator[str]:
+def sweep(github: CodeHost, bot_for: Callable[[str], Bot], repositories: tuple[str, ...]) -> Iterator[str]:
     """A line for each thing that was found and finished; what fails is found again next time."""
     yield from say_what_was_not_said(github)
+    yield from tell_checks(github)
     for repository in repositories:
         try:
             bot = bot_for(repository)

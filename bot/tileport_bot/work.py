@@ -14,15 +14,17 @@ from pathlib import Path
 import structlog
 
 from tileport_bot import inbox, requests
+from tileport_bot.code_host import CodeHost
 from tileport_bot.driver import Driver, Interrupted
 from tileport_bot.events import Place
-from tileport_bot.github import GitHub, Gone, Later, Refusal
+from tileport_bot.github import Gone, Later, Refusal
 from tileport_bot.handle import Bot, Handled, handle, port
 from tileport_bot.inbox import Waiting
 from tileport_bot.memory import DatabaseMemory, held
 from tileport_bot.progress import said, show
 from tileport_bot.replies import status_comment
 from tileport_bot.requests import Request
+from tileport_bot.reviewer import Judge
 from tileport_bot.status import Record, Stage
 from tileport_bot.sweep import sweep
 from tileport_driver.worker import is_gone, worker_name
@@ -40,13 +42,14 @@ _BACK_OFF = (5.0, 30.0, 120.0, 600.0, 1800.0)
 class Shop:
     """What all workers share."""
 
-    github: GitHub
+    github: CodeHost
     checkout: Callable[[str], Path]
     """A clone of a repository, at its newest commit."""
     driver: Driver
     repositories: tuple[str, ...] = ()
     """Those that are served and swept; empty for whichever send events, and then none is swept."""
     drafts: bool = True
+    judge: Judge | None = None
     stopping: Callable[[], bool] = lambda: False
 
     def bot(self, repository: str) -> Bot:
@@ -56,6 +59,7 @@ class Shop:
             memory=DatabaseMemory(self.github),
             checkout=self.checkout(repository),
             start=enqueue,
+            judge=self.judge,
             drafts=self.drafts,
             resumes=True,
             stopping=self.stopping,
@@ -71,14 +75,17 @@ def enqueue(bot: Bot, place: Place, record: Record) -> Handled:
     return Handled(f"queued: {record.operator}")
 
 
-def work_on_deliveries(shop: Shop, *, drain: bool = False) -> int:
-    """Until asked to stop, or until nothing waits if it is to `drain`. Gives the number it dealt with."""
+def work_on_deliveries(shop: Shop, *, drain: bool = False, code: bool = False) -> int:
+    """Until asked to stop, or until nothing waits if it is to `drain`. Gives the number it dealt with.
+
+    Those about `code` take minutes each, so a worker of its own deals with them, and does not sweep.
+    """
     dealt, swept = 0, float("-inf")
     while not shop.stopping():
-        waiting = inbox.next_waiting(time.time())
+        waiting = inbox.next_waiting(time.time(), code=code)
         if waiting is not None:
             dealt += _deal_with(shop, waiting)
-        elif time.monotonic() - swept > SWEEP_SECONDS:
+        elif not code and time.monotonic() - swept > SWEEP_SECONDS:
             # After what came by itself, so that little is left to be looked for.
             _swept(shop)
             swept = time.monotonic()

@@ -18,7 +18,7 @@ from tileport_driver.batch_show import show_batch, watch_batch
 from tileport_driver.container import Stopped
 from tileport_driver.host.paths import state_dir
 from tileport_driver.progress import Progress
-from tileport_driver.records import EngineName
+from tileport_driver.records import Acceptance, EngineName
 from tileport_driver.requests import Order, make_request, repository_root_of
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
@@ -140,12 +140,26 @@ def judge_command(
     question = Question(patch=patch, operator=operator, repository=repo, base=base, pack=pack, evidence=evidence)
     with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
         acceptance, folder = watch(lambda progress: judge_patch(question, progress, stop), stderr())
-    if as_json:
-        print(json.dumps({"folder": str(folder.path), "acceptance": asdict(acceptance)}, indent=2))
-    else:
-        show_gates(acceptance.gates, folder.request().operator, stdout())
-        stdout().print(f"{acceptance.verdict}; evidence: {folder.path}", soft_wrap=True)
-    raise typer.Exit({"accepted": 0, "rejected": 10, "inconclusive": 11}[acceptance.verdict])
+    _show_acceptance(acceptance, folder, as_json)
+
+
+@app.command("review")
+def review_command(
+    operator: str,
+    repo: Repo = Path(),
+    at: Annotated[str, typer.Option("--at", help="The commit that holds the port.")] = "HEAD",
+    gpu: Annotated[bool, typer.Option("--gpu", help="Judge on this machine's GPU too.")] = False,
+    tuning: Annotated[bool, typer.Option("--tuning", help="Compare every configuration of the tuner too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a port that stands in a commit, as `judge` does a patch; its broken rules do not stop the comparison."""
+    from tileport_driver.review import review_port
+
+    with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
+        acceptance, folder = watch(
+            lambda progress: review_port(repo, at, operator, progress, stop, gpu=gpu, tuning=tuning), stderr()
+        )
+    _show_acceptance(acceptance, folder, as_json)
 
 
 @app.command("grant")
@@ -348,6 +362,15 @@ def _finish(work: Callable[[Progress, Callable[[], bool]], Ended], as_json: bool
     else:
         show_end(ended, stdout())
     raise typer.Exit(exit_code(ended))
+
+
+def _show_acceptance(acceptance: Acceptance, folder: AttemptFolder, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"folder": str(folder.path), "acceptance": asdict(acceptance)}, indent=2))
+    else:
+        show_gates(acceptance.gates, folder.request().operator, stdout())
+        stdout().print(f"{acceptance.verdict}; evidence: {folder.path}", soft_wrap=True)
+    raise typer.Exit({"accepted": 0, "rejected": 10, "inconclusive": 11}[acceptance.verdict])
 
 
 def _document(folder: AttemptFolder) -> dict[str, object]:

@@ -62,18 +62,22 @@ class Judge:
     stop: Callable[[], bool]
     gpu: GpuGates
     """Correctness and performance, wherever there is a GPU for them."""
+    tuning: bool = False
+    """Whether the tuner's every configuration is compared too."""
 
 
-def judge(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> Acceptance:
-    """Runs every gate that can run here, in order, and sums them up."""
+def judge(
+    judge: Judge, attempt: AttemptFolder, record: AgentCheckout, patch: Patch, *, go_on: bool = False
+) -> Acceptance:
+    """Runs every gate that can run here, in order, and sums them up. To `go_on`: although a source breaks a rule."""
     gates: list[Gate] = [_policy(record, patch)]
     tree = attempt.work / "judge"
     if isinstance(gates[-1], Passed):
         gates.append(_apply(attempt, record, patch, tree))
     if isinstance(gates[-1], Passed):
         gates[0] = _rules(gates[0], record, _base(attempt), tree)
-    if all(isinstance(gate, Passed) for gate in gates):
-        gates += _inside(judge, attempt, record, tree)
+        if go_on or isinstance(gates[0], Passed):
+            gates += _inside(judge, attempt, record, tree)
     if not any(isinstance(gate, Failed) for gate in gates):
         gates += judge.gpu(attempt, record, patch)
     done = {gate.gate for gate in gates}
@@ -146,6 +150,7 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
             "/evidence",
             "--arch",
             *judge.archs,
+            *(["--tuning"] if judge.tuning else []),
         ),
         writable={tree: "/work", attempt.evidence: "/evidence"},
         readable={**judge.toolchain.mounts, _base(attempt): "/base"},

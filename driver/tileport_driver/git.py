@@ -15,7 +15,7 @@ from pathlib import Path
 from tileport_skill.errors import MachineryError
 
 # Every conversion a `.gitattributes` in the tree could ask for, switched off at the one place that outranks it.
-_NO_CONVERSIONS = "* -text !eol !ident !filter !diff !merge !working-tree-encoding\n"
+NO_CONVERSIONS = "* -text !eol !ident !filter !diff !merge !working-tree-encoding\n"
 _SAFE = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -99,7 +99,7 @@ def open_trusted(git_dir: Path, work_tree: Path) -> TrustedRepository:
     if not (git_dir / "HEAD").exists():
         run_git("init", "--quiet", "--bare", str(git_dir))
     (git_dir / "info").mkdir(exist_ok=True)
-    (git_dir / "info" / "attributes").write_text(_NO_CONVERSIONS)
+    (git_dir / "info" / "attributes").write_text(NO_CONVERSIONS)
     work_tree.mkdir(parents=True, exist_ok=True)
     return TrustedRepository(git_dir, work_tree)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tileport_driver import checkout as checkouts
@@ -12,7 +12,7 @@ from tileport_driver.acceptance import GpuGates, judge
 from tileport_driver.attempt import judge_on, open_host
 from tileport_driver.git import GitError, open_trusted
 from tileport_driver.gpu.gates import read_evidence
-from tileport_driver.gpu.judging import gpu_gates, not_run
+from tileport_driver.gpu.judging import command_line, gpu_gates, not_run
 from tileport_driver.gpu.pack import check_new, pack
 from tileport_driver.patch import read_patch
 from tileport_driver.progress import Progress, Stage
@@ -34,6 +34,12 @@ class Question:
     """Where to put the folder for a machine with a GPU; then those gates are not run here."""
     evidence: Path | None = None
     """What such a machine sent back."""
+    gpu: bool = True
+    """Whether the gates that need a GPU are wanted."""
+    go_on: bool = False
+    """Build and compare although the sources break a rule."""
+    tuning: bool = False
+    """Compare every configuration of the reference's tuner, which takes minutes."""
 
 
 def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]) -> tuple[Acceptance, AttemptFolder]:
@@ -46,8 +52,8 @@ def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]
         record, patch = _prepare(folder, diff)
         _check(question, patch)
         with open_host(progress, stop) as host:
-            seat = judge_on(host, _gpu(question, progress))
-            acceptance = judge(seat, folder, record, patch)
+            seat = replace(judge_on(host, _gpu(question, progress)), tuning=question.tuning)
+            acceptance = judge(seat, folder, record, patch, go_on=question.go_on)
         folder.write("acceptance", acceptance)
         if question.pack is not None and not isinstance(acceptance, Rejected):
             pack(record, patch, folder.work / "base", folder.work / "judge", question.pack)
@@ -91,6 +97,8 @@ def _check(question: Question, patch: Patch) -> None:
 
 
 def _gpu(question: Question, progress: Progress) -> GpuGates:
+    if not question.gpu:
+        return lambda _, record, __: not_run("Only what a CPU can judge was asked for.", command_line(record))
     if question.pack is None:
         return gpu_gates(progress.say, question.evidence)
     how = f"On a machine with a GPU: `sh {question.pack.name}/run.sh`; then here again with --evidence."

@@ -73,6 +73,11 @@ def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:
     )
 
 
+def untried(rows: tuple[Row, ...]) -> tuple[str, ...]:
+    """Configurations of the reference's tuner that the port's leaves out, each once."""
+    return tuple(sorted({f"{_kernel(row)} {row.dtypes} on {row.arch}" for row in rows if row.untried}))
+
+
 def why(row: Row) -> str:
     """The proof, or what stands in its way, in a sentence."""
     verdict = row.verdict

@@ -76,8 +76,8 @@ def build_library(checkout: Checkout, seed: Path, log: Path) -> Build:
 def compare_tile_ir(checkout: Checkout, options: argparse.Namespace) -> TileIr:
     """What the built port really launches in the operator's tests, against what the reference launches in the base.
 
-    The reference is captured where the port's code is not, so none of it can have a hand in that. Untuned: the tuner's
-    other configurations differ in hints alone, and would take minutes.
+    The reference is captured where the port's code is not, so none of it can have a hand in that. Untuned unless it is
+    asked for: the tuner's other configurations differ in hints alone, and take minutes.
     """
     started = time.monotonic()
     try:
@@ -90,7 +90,7 @@ def compare_tile_ir(checkout: Checkout, options: argparse.Namespace) -> TileIr:
             emitter=None,
             library=checkout.port_dir / "cutile_kernels" / LIBRARY,
             reference=open_checkout(options.base),
-            tuning=False,
+            tuning=options.tuning,
         )
     except RequestError as error:
         return TileIr(rows=(), seconds=time.monotonic() - started, problem=str(error))
@@ -127,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--operator", required=True)
     parser.add_argument("--out", type=Path, required=True, help="where findings.json and evidence go")
     parser.add_argument("--arch", nargs="+", required=True)
+    parser.add_argument("--tuning", action="store_true", help="compare every configuration of the tuning space too")
     parser.add_argument("--seed", type=Path, default=Path("/toolchain"), help="the toolchain with the compiled crates")
     return parser
 

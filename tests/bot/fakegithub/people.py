@@ -83,7 +83,7 @@ class People:
         start = head_of(repository.git, branch) or (head_of(repository.git, base) if base else None)
         with tempfile.TemporaryDirectory() as folder:
             tree = Path(folder)
-            git(tree, "init", "--quiet", f"--initial-branch={branch}")
+            git(tree, "init", "--quiet")
             if start:
                 git(tree, "fetch", "--quiet", str(repository.git), start)
                 git(tree, "reset", "--quiet", "--hard", "FETCH_HEAD")
