@@ -48,9 +48,11 @@ def test_an_equal_port_succeeds_and_a_spoilt_one_is_shown_its_line(
         assert event is not None
         return about_code(host, judge_here(Progress(), lambda: False), checkout, event, print)
 
+    spoilt = kernel.replace("gate * sigmoid * value", "gate * sigmoid + value", 1)
+    assert spoilt != kernel
     with docker_engine():
         assert pushed(port, "opened").endswith("success"), _said(fake)
-        assert pushed({name: kernel.replace("* ", "+ ", 1)}, "reopened").endswith("failure")
+        assert pushed({name: spoilt}, "reopened").endswith("failure")
     good, bad = repository.check_runs.values()
     assert (good.conclusion, bad.conclusion) == ("success", "failure")
     assert any(one["path"] == name and one["annotation_level"] == "failure" for one in bad.annotations)
