@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
+from tileport_skill.capture.records import Array, Constant, Launch, Specialisation, TensorArgument, ValueArgument
 from tileport_skill.emit.derived import NotComputed, computed, numbers, spelled
 from tileport_skill.emit.entries import (
     ConstGeneric,
@@ -54,7 +54,8 @@ def choose_entry(
 ) -> tuple[KernelModule, Entry]:
     """The entry that stands for the launched kernel: the only one that binds, or of several the one of its name.
 
-    Names are compared without underscores and without the word `kernel`. Raises `Unmapped` if it is none or several.
+    One whose name ends in `strided` comes first where an array's last stride is not always 1, as drafts name it. Names
+    are compared without underscores and without the word `kernel`. Raises `Unmapped` if it is none or several.
     """
     binding, reasons = [], []
     for module, entry in entries:
@@ -65,9 +66,11 @@ def choose_entry(
             reasons.append(str(unmapped))
     if len(binding) == 1:
         return binding[0]
-    named = [(m, e) for m, e in binding if _bare(e.name) == _bare(specialisation.kernel)]
-    if len(named) == 1:
-        return named[0]
+    strided = any(isinstance(p, Array) and p.ndim and p.stride_constant[-1] != 1 for p in specialisation.parameters)
+    for ending in ("strided", "") if strided else ("",):
+        named = [(m, e) for m, e in binding if _bare(e.name) == _bare(specialisation.kernel) + ending]
+        if len(named) == 1:
+            return named[0]
     if binding:
         names = ", ".join(entry.name for _, entry in binding)
         raise Unmapped(f"{specialisation.kernel} could be any of {names}. Name the entry that stands for it after it.")

@@ -132,6 +132,18 @@ def test_of_several_entries_that_fit_the_name_decides_and_otherwise_nothing_does
         choose_entry([(module, entry(TENSOR))], LAUNCH, SPECIALISATION)
 
 
+def test_an_array_whose_last_stride_may_be_another_goes_to_the_entry_named_for_that() -> None:
+    fit, strided = entry(TENSOR, *scalars("n")), entry(TENSOR, *scalars("n"), name="scale_kernel_strided")
+    both = [(KernelModule(name="m", entries=(fit, strided)), one) for one in (fit, strided)]
+    array, *others = SPECIALISATION.parameters
+    assert isinstance(array, Array)
+    loose = dataclasses.replace(
+        SPECIALISATION, parameters=(dataclasses.replace(array, stride_constant=(None,)), *others)
+    )
+    assert choose_entry(both, LAUNCH, SPECIALISATION)[1] is fit
+    assert choose_entry(both, LAUNCH, loose)[1] is strided
+
+
 def test_a_constant_of_type_float_goes_as_its_bits() -> None:
     eps = Constant(name="eps", type="float", text="0.5")
     specialisation = dataclasses.replace(SPECIALISATION, parameters=(*SPECIALISATION.parameters[:2], eps))
