@@ -10,7 +10,7 @@ import torch
 
 MAX_CALLS = 12
 MAX_BYTES = 96 << 20
-_PER_KIND = 2
+PER_KIND = 2
 _PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device)
 
 
@@ -33,6 +33,11 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     return found
 
 
+def is_performance(test: str) -> bool:
+    """Whether the test of that name measures time, which is another gate's business."""
+    return "perf" in test.split("[")[0]
+
+
 class CallStore:
     """Keeps a dozen calls of different kinds, small ones first in time, in numbered files of one folder."""
 
@@ -46,9 +51,9 @@ class CallStore:
         """Writes the call, unless its kind has been kept often enough, or its arguments cannot be kept."""
         count = sum(self._kinds.values())
         kind = f"{name} {kind_of((args, kwargs))}"
-        if count >= MAX_CALLS or self._kinds.get(kind, 0) >= _PER_KIND:
+        if count >= MAX_CALLS or self._kinds.get(kind, 0) >= PER_KIND:
             return
-        problem = _problem((args, kwargs))
+        problem = why_not_kept((args, kwargs))
         if problem is not None:
             self.refused[f"{name}: {problem}"] = None
             return
@@ -98,7 +103,7 @@ def kind_of(value: Any) -> str:
     return repr(value) if isinstance(value, (bool, str, torch.dtype, type(None))) else type(value).__name__
 
 
-def _problem(value: Any) -> str | None:
+def why_not_kept(value: Any) -> str | None:
     """Why a call cannot be made again elsewhere; None where it can."""
     tensors = tensors_in(value)
     size = sum(tensor.untyped_storage().nbytes() for tensor in tensors)

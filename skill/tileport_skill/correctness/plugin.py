@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from tileport_skill.correctness.calls import CallStore, tensors_in
+from tileport_skill.correctness.calls import CallStore, is_performance, tensors_in
 from tileport_skill.correctness.records import Job, Kernel, Role, TestRun, entry_of
 from tileport_skill.correctness.tracing import Trace
 
 BACKENDS: dict[Role, str] = {"reference": "cutile", "port": "cutile-rs"}
 _OTHER_BACKENDS = frozenset({"cutile-rs", "triton", "tilecpp", "pytorch", "torch"})
-_PERFORMANCE = "perf"
 
 
 class Plugin:
@@ -33,7 +32,7 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keeps the cases the base gives its reference backend, performance ones aside."""
-        kept = [item for item in items if _PERFORMANCE not in item.name.split("[")[0] and not _of_another(item)]
+        kept = [item for item in items if not is_performance(item.name) and not _of_another(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         for item in kept:
             key = _backend_key(item)

@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-from tileport_skill.correctness.calls import kind_of, map_tensors, tensors_in
+from tileport_skill.correctness.calls import MAX_CALLS, PER_KIND, kind_of, map_tensors, tensors_in, why_not_kept
 from tileport_skill.correctness.variations import VARIATIONS
 
 LAYOUTS = ("padded rows", "every other element", "transposed", "misaligned", "size 1", "ragged", "ragged rows")
 """Those that change what the host passes on: values make no launch another one."""
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-MOST = 8
-"""Calls that are varied, of one kind each."""
+MOST = MAX_CALLS // PER_KIND
+"""Calls that are varied, of one kind each: no more than the correctness gate makes again."""
 UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -36,6 +36,8 @@ class Again:
         self._kinds: dict[str, None] = {}
         self._calls: list[Call] = []
         self._busy = False
+        self.watches = True
+        """Whether the running test is one that the correctness gate runs too, and makes the same calls of."""
 
     def install(self) -> None:
         """After the tests were imported: puts a recorder around each implementation."""
@@ -57,7 +59,8 @@ class Again:
             if self._busy:
                 return function(*args, **kwargs)
             kind = f"{name} {kind_of((args, kwargs))}"
-            if tensors_in((args, kwargs)) and kind not in self._kinds and len(self._kinds) < MOST:
+            known = kind in self._kinds or len(self._kinds) == MOST
+            if self.watches and not known and tensors_in((args, kwargs)) and why_not_kept((args, kwargs)) is None:
                 self._kinds[kind] = None
                 self._calls.append((function, args, kwargs))
             self._busy = True

@@ -30,6 +30,7 @@ from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.profiles import profile_of
+from tileport_skill.correctness.calls import is_performance
 from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, is_benchmark
 
 BACKEND_PARAMETERS = ("backend", "framework")
@@ -100,6 +101,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    if AGAIN is not None:
+        AGAIN.watches = not (is_benchmark(item.path.name) or is_performance(item.name))
     with guard.time_limit(REQUEST["test_seconds"]):
         yield
     if AGAIN is not None:
