@@ -84,10 +84,10 @@ def scene(contract: Contract, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def scripts(folder: Path) -> Path:
-    """The demo's conversation for silu_and_mul; for relu, one that leaves a seventh file."""
+    """The demo's conversation for silu_and_mul; for relu, one in which the first role gives the port up."""
     shutil.copytree(demo_script(), folder / "silu_and_mul")
-    evil = {"tool": "bash", "input": {"command": "mkdir -p .github && echo x > .github/evil.yml"}}
-    turns = [{"reply": [evil]}, {"reply": [{"text": "done"}]}]
+    report = "mkdir -p ../port/reports; printf 'It cannot be.\\n\\nverdict: fail\\n' > ../port/reports/analyzer-1.md"
+    turns = [{"reply": [{"tool": "bash", "input": {"command": report}}]}, {"reply": [{"text": "done"}]}]
     (folder / "relu").mkdir()
     (folder / "relu" / "script.yaml").write_text(yaml.safe_dump(turns))
     return folder
@@ -171,14 +171,14 @@ def test_the_status_comment_reads_done_and_there_is_one(scene: Scene, ported: Is
     assert [reaction.content for reaction in ported.reactions] == ["eyes"]
 
 
-def test_the_failing_twin_ends_in_a_diagnosis_that_names_the_gate(scene: Scene, rejected: Issue) -> None:
+def test_the_failing_twin_ends_in_a_diagnosis_that_names_the_role(scene: Scene, rejected: Issue) -> None:
     record = scene.record(rejected)
     assert record is not None
     assert (record.stage, record.spent) == (Stage.FAILED, 1)
     comment = scene.comment(rejected)
-    assert "**Gate:** policy." in comment
-    assert ".github/evil.yml: not one of the six files of a port." in comment
-    assert "**Whose it is:** the agent" in comment
+    assert "The roles gave the port up before any gate." in comment
+    assert "analyzer: fail" in comment
+    assert "**Whose it is:**" in comment
     assert len([issue for issue in scene.repository.issues.values() if issue.pull]) == 1
 
 

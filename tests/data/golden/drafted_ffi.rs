@@ -14,7 +14,8 @@ use cutile::tile_kernel::{CompileOptions, TileKernel};
 use crate::ffi_util::{TensorDesc, rc};
 use drafted_module::{
     below_kernel, box_kernel, either_rank_kernel, either_rank_kernel_2, half_tile_kernel,
-    halves_kernel, leaky_kernel, product_kernel, rows_kernel, same_size_kernel, thinned_kernel,
+    halves_kernel, leaky_kernel, leaky_kernel_strided, product_kernel, rows_kernel,
+    same_size_kernel, thinned_kernel,
 };
 
 /// Whether sizes and strides are ones that the kernels can be told of: of 32 bits, and no array empty.
@@ -108,6 +109,73 @@ pub unsafe extern "C" fn cutile_drafted_leaky_kernel(
                 Ok(_) => rc::OK,
                 Err(error) => {
                     eprintln!("cutile_drafted_leaky_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `leaky_kernel_strided` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `leaky_kernel_strided` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_leaky_kernel_strided(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    block: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) || y.strides[0] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let generics = vec![dtype.to_string(), block.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe {
+                leaky_kernel_strided(
+                    DevicePointer::<$E>::from_cu_deviceptr(x.ptr),
+                    x.dim(0),
+                    x.strides[0] as i32,
+                    DevicePointer::<$E>::from_cu_deviceptr(y.ptr),
+                    y.dim(0),
+                    y.strides[0] as i32,
+                )
+            };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_leaky_kernel_strided: {error:?}");
                     rc::LAUNCH_FAILED
                 }
             }
