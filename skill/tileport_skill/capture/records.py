@@ -218,6 +218,10 @@ class Launch:
     __pydantic_config__: ClassVar = FORBID
 
 
+AGAIN = " again "
+"""In the name of a test that is another's call made once more with awkward arguments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
     """What became of one test."""

@@ -5,16 +5,21 @@ from __future__ import annotations
 import dataclasses
 from pathlib import PurePosixPath
 
-from tileport_skill.capture.records import Capture
+from tileport_skill.capture.records import AGAIN, Capture
 from tileport_skill.tilegym.operators import Checkout, Operator, read_operators
 
 
 def own_kernels(captured: Capture, checkout: Checkout, operator: Operator) -> Capture:
-    """The capture without what modules of other operators launch: that is for their ports."""
+    """The capture without what modules of other operators launch, which is for their ports, and without calls made
+    again that cuTile's compiler turns out to refuse: nobody can make them.
+    """
     others = {module_of(checkout, other) for other in read_operators(checkout)} - {module_of(checkout, operator)}
-    kept = tuple(one for one in captured.specialisations if one.module not in others)
-    ids = {one.id for one in kept}
-    launches = tuple(launch for launch in captured.launches if launch.specialisation in ids)
+    refused = {one.id for one in captured.specialisations if one.refused is not None}
+    impossible = {one.test for one in captured.launches if AGAIN in one.test and one.specialisation in refused}
+    own = {one.id for one in captured.specialisations if one.module not in others}
+    launches = tuple(one for one in captured.launches if one.specialisation in own and one.test not in impossible)
+    ids = {launch.specialisation for launch in launches}
+    kept = tuple(one for one in captured.specialisations if one.id in ids)
     return dataclasses.replace(captured, specialisations=kept, launches=launches)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from tileport_skill.capture.records import AGAIN
 from tileport_skill.correctness.calls import MAX_CALLS, PER_KIND, kind_of, map_tensors, tensors_in, why_not_kept
 from tileport_skill.correctness.variations import VARIATIONS
 
@@ -52,7 +53,7 @@ class Again:
         calls, self._calls = self._calls, []
         for number, (function, args, kwargs) in enumerate(calls):
             for what, arguments in _variations((args, kwargs)):
-                yield f"{test} again {number}: {what}", functools.partial(self._make, function, *arguments)
+                yield f"{test}{AGAIN}{number}: {what}", functools.partial(self._make, function, *arguments)
 
     def _noted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
