@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tileport_skill.correctness.decide import judgement
+from tileport_skill.correctness.orphans import end_when_told
 from tileport_skill.correctness.records import read_job
 from tileport_skill.correctness.session import SIDE_SECONDS, judge
 from tileport_skill.errors import MachineryError
@@ -16,6 +17,7 @@ from tileport_skill.errors import MachineryError
 
 def main() -> int:
     options = _parser().parse_args()
+    end_when_told()
     try:
         evidence = judge(read_job(options.job), options.out, _assembler(options.tileiras), options.seconds)
     except MachineryError as error:
