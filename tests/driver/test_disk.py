@@ -97,6 +97,7 @@ def test_a_rejection_on_a_disk_that_ran_full_is_none(tmp_path: Path, monkeypatch
         path=tmp_path,
         patch=lambda: object(),
         draft_alone=lambda: None,
+        agent_run=lambda: None,
         checkout=lambda: None,
         write=lambda name, _: written.append(name),
     )
