@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tileport_bot.github import BaseState
 from tileport_driver.deliver import TRAILER
+from tileport_driver.git import AUTHOR
 from tileport_skill.errors import MachineryError
 
-_MINE = "tileport@users.noreply.invalid"
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -112,7 +112,7 @@ class Remote:
         """Whether the last commit was made by us and changed by nobody: an amended one keeps the trailer."""
         commit = self.fetch(checkout, branch)
         committer, _, message = self.git(checkout, "log", "-1", "--format=%ce%n%B", commit).partition("\n")
-        return committer == _MINE and TRAILER in message
+        return committer == AUTHOR[1] and TRAILER in message
 
     def _environment(self) -> dict[str, str]:
         settings = dict(_SETTINGS)

@@ -29,7 +29,7 @@ _SAFE = (
     "uploadpack.allowAnySHA1InWant=true",
     "safe.directory=*",
 )
-_AUTHOR = ("Tileport", "tileport@users.noreply.invalid")
+AUTHOR = ("Tileport", "tileport@users.noreply.invalid")
 
 
 class GitError(MachineryError):
@@ -38,7 +38,7 @@ class GitError(MachineryError):
 
 @dataclass(frozen=True, slots=True)
 class TrustedRepository:
-    """A bare repository of ours, `git_dir`, working on the tree `work_tree`, which may hold anything."""
+    """A repository of ours, `git_dir`, mostly bare, working on the tree `work_tree`, which may hold anything."""
 
     git_dir: Path
     work_tree: Path
@@ -63,7 +63,7 @@ class TrustedRepository:
 def run_git(*args: str, stdin: bytes | None = None, cwd: Path | None = None) -> bytes:
     """git with every configuration outside the command line ignored. Raises `GitError` with git's own words."""
     settings = [word for setting in _SAFE for word in ("-c", setting)]
-    name, mail = _AUTHOR
+    name, mail = AUTHOR
     environment = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "LC_ALL": "C",

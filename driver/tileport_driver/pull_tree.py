@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileport_driver.git import NO_CONVERSIONS, GitError, run_git
+from tileport_driver.git import NO_CONVERSIONS, GitError, TrustedRepository, check_out, fetch_commit, run_git
 from tileport_skill.errors import RequestError
 
 MAX_FILES = 3_000
@@ -34,20 +34,10 @@ def open_pull(repository: Path, base: str, head: str, folder: Path) -> PullTree:
     changed = changed_paths(repository, base, head)
     run_git("init", "--quiet", "--initial-branch=main", str(folder))
     (folder / ".git" / "info" / "attributes").write_text(NO_CONVERSIONS)
-    run_git(
-        "-C",
-        str(folder),
-        "fetch",
-        "--quiet",
-        "--depth=1",
-        "--no-tags",
-        "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack",
-        f"file://{repository.resolve()}",
-        head,
-    )
-    run_git("-C", str(folder), "update-ref", "HEAD", head)
-    run_git("-C", str(folder), "read-tree", head)
-    run_git("-C", str(folder), "checkout-index", "--all", "--force")
+    own = TrustedRepository(folder / ".git", folder)
+    fetch_commit(own, repository, head)
+    own.run("update-ref", "HEAD", head)
+    check_out(own, head)
     return PullTree(path=folder, commit=head, changed=changed)
 
 
