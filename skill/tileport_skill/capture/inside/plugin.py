@@ -122,7 +122,7 @@ def _again(name: str, make: Callable[[], None]) -> None:
     try:
         with guard.time_limit(REQUEST["test_seconds"]):
             make()
-    except Exception as error:
+    except (Exception, guard.TestTimedOut) as error:
         status, reason = ("failed" if BACKEND == PORT_BACKEND else "skipped"), f"{type(error).__name__}: {error}"[:300]
         RECORDER.forget(name, known)
     finally:
