@@ -10,6 +10,7 @@ from tileport_bot.excerpts import Excerpt
 from tileport_driver.records import Acceptance, Failed, GateName, MachineryFailed, NotPorted, Refused
 from tileport_driver.report import first_line_and_rest
 from tileport_skill.pipeline.diagnosis import Diagnosis as GivenUp
+from tileport_skill.pipeline.diagnosis import said_otherwise
 
 Owner = Literal["kernel", "host", "environment", "compiler", "agent", "budget", "request", "draft", "unknown"]
 
@@ -83,11 +84,7 @@ def diagnose(
 
 def _route(given_up: GivenUp) -> str:
     """Each run of a role and its verdict, with what the role itself had said where programs found otherwise."""
-    lines = []
-    for turn in given_up.runs:
-        said = f" (it said {turn.claimed})" if turn.claimed not in (None, turn.verdict) else ""
-        lines.append(f"{turn.number}. {turn.role}: {turn.verdict}{said}")
-    return "\n".join(lines)
+    return "\n".join(f"{turn.number}. {turn.role}: {turn.verdict}{said_otherwise(turn)}" for turn in given_up.runs)
 
 
 def owner_of(failed: Failed, excerpt: Excerpt | None) -> Owner:

@@ -31,6 +31,7 @@ from tileport_driver.records import (
     Unproved,
 )
 from tileport_skill.pages.render import render
+from tileport_skill.pipeline.diagnosis import overruled
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_DIFF_LINES = 1_500
@@ -235,7 +236,8 @@ def _role_views(run: AgentRun | None) -> list[RoleView]:
     """Every run in order, so that each wrong turn stands where it was taken."""
     views = []
     for turn in run.roles if run is not None else ():
-        said = f", said {turn.claimed}" if turn.claimed not in (None, turn.verdict) else ""
+        claimed = overruled(turn)
+        said = f", said {claimed}" if claimed is not None else ""
         ended = [f"its conversation ended: {turn.conversation}"] if turn.conversation else []
         found = [first_line_and_rest(text)[0] for text in turn.problems[:3]] or list(turn.facts[:3])
         views.append(RoleView(turn.number, str(turn.role), f"{turn.verdict}{said}", "; ".join([*found, *ended])))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator
@@ -259,6 +260,14 @@ class Capture:
     entries: tuple[Entry, ...] = ()
     """Distinct ways the implementations were called."""
     __pydantic_config__: ClassVar = FORBID
+
+    def only(self, ids: Collection[str]) -> Capture:
+        """The same with these specialisations alone, and the launches of them."""
+        return replace(
+            self,
+            specialisations=tuple(one for one in self.specialisations if one.id in ids),
+            launches=tuple(one for one in self.launches if one.specialisation in ids),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

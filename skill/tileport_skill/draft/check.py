@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -21,7 +21,7 @@ from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tileir.search import Budget
 from tileport_skill.tileir.verdicts import Equal
-from tileport_skill.verify import BUDGET, Row, verify_kernel
+from tileport_skill.verify import ANY_SPEED, BUDGET, Row, verify_kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +97,8 @@ def _parts(captured: Capture) -> tuple[tuple[Capture, Budget], tuple[Capture, Bu
     that cuTile Python does of them, such as a last stride that is a multiple of 16.
     """
     plain = {launch.specialisation for launch in captured.launches if AGAIN not in launch.test}
-    tested, more = (
-        replace(
-            captured,
-            specialisations=tuple(one for one in captured.specialisations if (one.id in plain) is wanted),
-            launches=tuple(one for one in captured.launches if (one.specialisation in plain) is wanted),
-        )
-        for wanted in (True, False)
-    )
-    return (tested, BUDGET), (more, replace(BUDGET, graphs_first=True))
+    more = {one.id for one in captured.specialisations} - plain
+    return (captured.only(plain), BUDGET), (captured.only(more), ANY_SPEED)
 
 
 def lines_of(draft: KernelDraft, rows: Sequence[Row]) -> tuple[Line, ...]:

@@ -19,8 +19,7 @@ def own_kernels(captured: Capture, checkout: Checkout, operator: Operator) -> Ca
     own = {one.id for one in captured.specialisations if one.module not in others}
     launches = tuple(one for one in captured.launches if one.specialisation in own and one.test not in impossible)
     ids = {launch.specialisation for launch in launches}
-    kept = tuple(one for one in captured.specialisations if one.id in ids)
-    return dataclasses.replace(captured, specialisations=kept, launches=launches)
+    return dataclasses.replace(captured, launches=launches).only(ids)
 
 
 def module_of(checkout: Checkout, operator: Operator) -> str:

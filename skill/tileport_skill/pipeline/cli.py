@@ -13,6 +13,7 @@ from tileport_skill.errors import RequestError
 from tileport_skill.pipeline import submit as submitting
 from tileport_skill.pipeline.begin import begin
 from tileport_skill.pipeline.brief import brief
+from tileport_skill.pipeline.diagnosis import said_otherwise
 from tileport_skill.pipeline.ending import conclude_if_ended, missing
 from tileport_skill.pipeline.machine import Complete, Run, Step, Stop
 from tileport_skill.pipeline.records import Task
@@ -77,7 +78,7 @@ def submit_command(role: Which, work: Folder) -> None:
     with folder.locked():
         entry = submitting.submit(folder, role)
         conclude_if_ended(folder)
-    claimed = f" (it said {entry.claimed})" if entry.claimed not in {None, entry.verdict} else ""
+    claimed = said_otherwise(entry)
     print(f"{role}: {entry.verdict}{claimed}")
     print("\n".join([f"- {fact}" for fact in entry.facts] + [f"! {problem.text}" for problem in entry.problems]))
     print(_prose(_described(folder, folder.step())))

@@ -51,6 +51,17 @@ class Diagnosis:
         return self.runs[-1]
 
 
+def overruled(run: Turn | Entry) -> Verdict | None:
+    """What a role claimed, where the validators found otherwise."""
+    return None if run.claimed is run.verdict else run.claimed
+
+
+def said_otherwise(run: Turn | Entry) -> str:
+    """The same as a remark behind the verdict; empty where nothing was overruled."""
+    claimed = overruled(run)
+    return "" if claimed is None else f" (it said {claimed})"
+
+
 def turns(history: Sequence[Entry]) -> tuple[Turn, ...]:
     """The history without its hashes: what people and other programs are told."""
     return tuple(
@@ -90,8 +101,8 @@ def as_markdown(found: Diagnosis) -> str:
     last = found.last
     lines = ["# Why this port was given up", "", f"{found.why[0].upper()}{found.why[1:]}.", ""]
     lines += [f"The last run was {last.role}'s: {last.verdict}."]
-    if last.claimed is not None and last.claimed is not last.verdict:
-        lines.append(f"It said {last.claimed}; the validators found otherwise.")
+    if (claimed := overruled(last)) is not None:
+        lines.append(f"It said {claimed}; the validators found otherwise.")
     if last.conversation is not None:
         lines.append(f"Its conversation did not end by itself: {last.conversation}.")
     lines += [f"Whose it is: {found.owner}{'' if found.seen else ', which no program saw'}."]
@@ -103,5 +114,6 @@ def as_markdown(found: Diagnosis) -> str:
 
 
 def _told(turn: Turn) -> str:
-    said = f" (it said {turn.claimed})" if turn.claimed not in (None, turn.verdict) else ""
-    return f"{turn.verdict}{said}{': ' + turn.problems[0].splitlines()[0][:200] if turn.problems else ''}"
+    return (
+        f"{turn.verdict}{said_otherwise(turn)}{': ' + turn.problems[0].splitlines()[0][:200] if turn.problems else ''}"
+    )

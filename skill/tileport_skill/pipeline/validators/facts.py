@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -18,7 +17,6 @@ from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
-from tileport_skill.verify import BUDGET
 
 
 def captures(work: Work) -> tuple[Capture, ...]:
@@ -46,17 +44,7 @@ def once_for_hints(captured: Capture) -> Capture:
     first: dict[object, str] = {}
     for one in captured.specialisations:
         first.setdefault((one.key, one.parameters, one.calling_convention, one.refused), one.id)
-    kept = frozenset(first.values())
-    return replace(
-        captured,
-        specialisations=tuple(one for one in captured.specialisations if one.id in kept),
-        launches=tuple(one for one in captured.launches if one.specialisation in kept),
-    )
-
-
-GRAPHS_FIRST = replace(BUDGET, graphs_first=True)
-"""A check is run after every edit. The same dataflow shows equal results; that speed is equal too, which takes the
-assembler a hundred times as long to show, is for the gates."""
+    return captured.only(frozenset(first.values()))
 
 
 def broken_rules(work: Work, owner: Verdict, *parts: Part) -> list[Problem]:

@@ -10,13 +10,13 @@ from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.validators.checked import Checked
-from tileport_skill.pipeline.validators.facts import GRAPHS_FIRST, broken_rules, captures, once_for_hints
+from tileport_skill.pipeline.validators.facts import broken_rules, captures, once_for_hints
 from tileport_skill.pipeline.validators.ir import write_ir
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.verdicts import Equal
-from tileport_skill.verify import Row, verify_kernel
+from tileport_skill.verify import ANY_SPEED, Row, verify_kernel
 from tileport_skill.verify_page import reason
 
 OWNER = Verdict.FAIL_KERNEL
@@ -30,7 +30,7 @@ def check_kernel(work: Work) -> Checked:
     problems = broken_rules(work, OWNER, "kernel")
     emitter, known = Emitter(built_emitter()), [once_for_hints(captured) for captured in captures(work)]
     try:
-        rows = [row for captured in known for row in verify_kernel(captured, path, emitter, budget=GRAPHS_FIRST)]
+        rows = [row for captured in known for row in verify_kernel(captured, path, emitter, budget=ANY_SPEED)]
     except RequestError as error:
         return Checked(problems=(*problems, Problem(owner=OWNER, text=str(error))), facts=())
     shutil.rmtree(work.root / "ir", ignore_errors=True)
