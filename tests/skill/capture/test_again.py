@@ -49,5 +49,18 @@ def test_what_the_operator_refuses_leaves_no_launch_and_no_kernel(again: Capture
     assert {launch.specialisation for launch in again.launches} == {one.id for one in again.specialisations}
 
 
+def test_benchmarks_are_not_made_again_as_the_correctness_gate_does_not_run_them(again: Capture) -> None:
+    assert any(launch.test.startswith("tests/benchmark/") for launch in again.launches)
+    assert not [test.id for test in again.tests if " again " in test.id and test.id.startswith("tests/benchmark/")]
+
+
+def test_a_call_made_again_that_does_not_end_is_given_up_and_the_next_is_made(run) -> None:
+    tests = [test for test in run("hang", again=True, each=2.0).tests if "test_friendly again 0: " in test.id]
+    found = {test.id.split(" again 0: ")[1]: test for test in tests}
+    assert found["every other element"].status == "skipped"
+    assert "TestTimedOut" in (found["every other element"].reason or "")
+    assert found["misaligned"].status == "passed"
+
+
 def test_without_being_asked_for_no_call_is_made_again(captured: Capture) -> None:
     assert not [test for test in captured.tests if " again " in test.id]
