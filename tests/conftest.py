@@ -1,4 +1,4 @@
-"""Fixtures for all tests: texts compared with golden files, which `--update-golden` rewrites."""
+"""For all tests: texts compared with golden files, which `--update-golden` rewrites, and which tests share a worker."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/data/golden from what the code says now"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n`, tests of one file share a worker, and so do all with containers: some count what an engine holds.
+
+    These come first, since they take longest.
+    """
+    for item in items:
+        containers = item.get_closest_marker("docker") is not None
+        item.add_marker(pytest.mark.xdist_group("docker" if containers else str(item.path)))
+    items.sort(key=lambda item: item.get_closest_marker("docker") is None)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Record:
     trigger: str
     """The act that asked for the current attempt."""
     evidence: str = ""
-    """Address of the run that made the current attempt and keeps its record, where it ran in a workflow."""
+    """Address of the page that has the current attempt's record: a workflow's run, or ours where people reach it."""
     past_triggers: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     """How earlier attempts ended, a line each."""

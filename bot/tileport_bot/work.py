@@ -49,6 +49,8 @@ class Shop:
     repositories: tuple[str, ...] = ()
     """Those that are served and swept; empty for whichever send events, and then none is swept."""
     drafts: bool = True
+    public_url: str = ""
+    """Where people reach the status page; empty where they do not."""
     judge: Judge | None = None
     stopping: Callable[[], bool] = lambda: False
 
@@ -144,7 +146,9 @@ def _serve(shop: Shop, request: Request) -> None:
     with held(request) as journal:
         try:
             bot = shop.bot(request.place.repository)
-            bot = replace(bot, resumes=not last, stopping=lambda: shop.stopping() or journal.lost.is_set())
+            evidence = f"{shop.public_url}/requests/{request.id}" if shop.public_url else ""
+            stopping = lambda: shop.stopping() or journal.lost.is_set()  # noqa: E731
+            bot = replace(bot, resumes=not last, stopping=stopping, evidence=evidence)
             say.info(port(bot, request.place, request.record, journal).line)
         except Interrupted:
             say.info("put back" if requests.put_back(request, why="put back: the bot stopped") else "lost")
