@@ -8,11 +8,12 @@ from tileport_skill.draft.crossing import c_function, check_symbols
 from tileport_skill.draft.edits import with_backend, with_module, with_registration
 from tileport_skill.draft.host import read_host
 from tileport_skill.draft.launcher import print_launcher
-from tileport_skill.draft.operator import LICENCE, KernelDraft
+from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import print_wrapper
 from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
+from tileport_skill.tilegym.licence import with_licence
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 
@@ -37,7 +38,8 @@ def check_vacant(checkout: Checkout, operator: Operator) -> None:
 def kernel_alone(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
     """`kernel.rs` and nothing else, as asked for."""
     path = port_files(checkout, operator).kernel
-    return PortDraft(files={} if draft.text is None else {path: draft.text}, refused=None)
+    files = {} if draft.text is None else {path: with_licence(_text(checkout, operator.reference), path, draft.text)}
+    return PortDraft(files=files, refused=None)
 
 
 def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
@@ -46,14 +48,14 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     if draft.text is None:
         return PortDraft(files={}, refused="not one kernel is translated")
     kernel = kernel_alone(checkout, operator, draft).files
+    reference = _text(checkout, operator.reference)
     try:
-        launcher, wrapper = launcher_and_wrapper(
-            operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft, shared=is_there(checkout)
-        )
+        launcher, wrapper = launcher_and_wrapper(operator, reference, draft, shared=is_there(checkout))
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
         return PortDraft(files=kernel, refused=f"{error}{place}")
-    files = {paths.wrapper: wrapper, **kernel, paths.launcher: launcher}
+    hosts = {paths.wrapper: wrapper, paths.launcher: launcher}
+    files = {path: with_licence(reference, path, text) for path, text in hosts.items()} | kernel
     edits = {paths.library: with_module, paths.registration: with_registration}
     for path, edit in edits.items():
         files[path] = edit(_text(checkout, path), operator.name, path)
@@ -73,7 +75,7 @@ def launcher_and_wrapper(
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
     wrapper = print_wrapper(operator.name, read_host(reference), functions, refused, shared=shared)
-    return print_launcher(operator.name, LICENCE, functions, shared=shared), wrapper
+    return print_launcher(operator.name, functions, shared=shared), wrapper
 
 
 def _text(checkout: Checkout, path: str) -> str:
