@@ -13,8 +13,9 @@ _LINES = "SPDX-FileCopyrightText: Copyright (c) 2025 Somebody\n{0}\n{0} SPDX-Lic
 
 def _missing(port: Port) -> Iterator[Hit]:
     reference = port.part("reference")
-    for part in _NEW if reference else ():
-        if (source := port.part(part)) and (lines := missing_lines(reference.text, source.text)):
+    for source, part in ((port.part(part), part) for part in _NEW):
+        lines = missing_lines(reference.text, source.text) if reference and source else ()
+        if lines:
             yield Hit(part=part, line=1, what=f"without `{lines[0]}`")
 
 
