@@ -18,6 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `-n`, tests of one file share a worker, and so do all with containers: some count what an engine holds.
 
