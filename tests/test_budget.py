@@ -1,4 +1,4 @@
-"""Nothing outgrows a reader, nor a user's patience: modules have at most 400 lines, functions at most 60, a docstring each; commands
+"""Nothing outgrows a reader: modules have at most 400 lines, functions at most 60, a module a docstring. And commands
 start without the heaviest libraries."""
 
 from __future__ import annotations
