@@ -203,6 +203,23 @@ def told(id: int) -> None:
         connection.execute(update(_REQUESTS).where(_REQUESTS.c.id == id).values(told=True))
 
 
+def unproved() -> tuple[Request, ...]:
+    """Those whose newest attempt was delivered with a gate still open."""
+    found = _select(
+        _REQUESTS.c.state == "ended", _REQUESTS.c.attempt.is_not(None), _REQUESTS.c.record.like("%: unproved%")
+    )
+    return tuple(request for request in found if request.record.history[-1].endswith(": unproved"))
+
+
+def judged(request: Request, record: Record, last_words: str, line: str) -> None:
+    """What a machine with a GPU found of a request that had ended, with what is to be said of it."""
+    said = {"record": json.dumps(asdict(record)), "last_words": last_words, "told": False}
+    with transaction() as connection:
+        ended = update(_REQUESTS).where(_REQUESTS.c.id == request.id, _REQUESTS.c.state == "ended")
+        connection.execute(ended.values(**said, changed=now_of(connection)))
+        _log(connection, request.id, line)
+
+
 def log_lines(id: int) -> tuple[tuple[float, str], ...]:
     with transaction() as connection:
         rows = connection.execute(select(_LOG.c.at, _LOG.c.line).where(_LOG.c.request == id).order_by(_LOG.c.id))

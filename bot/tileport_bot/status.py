@@ -54,6 +54,10 @@ class Record:
     """The act that asked for the current attempt."""
     evidence: str = ""
     """Address of the page that has the current attempt's record: a workflow's run, or ours where people reach it."""
+    pull_request: int = 0
+    """The number of the one that holds the port; 0 for none."""
+    judged: int = 0
+    """The GPU queue's job whose end was told last; 0 for none."""
     past_triggers: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     """How earlier attempts ended, a line each."""
