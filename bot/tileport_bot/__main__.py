@@ -156,8 +156,10 @@ def work(
 
     def run(stop: Callable[[], bool]) -> None:
         plain_log()
-        from tileport_bot.work import work_on_deliveries, work_on_requests
+        from tileport_bot.work import step_back, work_on_deliveries, work_on_requests
 
+        if parent is not None:
+            step_back()
         driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)
         shop = shop_of(login, driver, tuple(repository or ()), drafts=drafts, stopping=stop)
         shop = replace(shop, judge=judge_here(Progress(), stop), public_url=web(public_url))

@@ -6,6 +6,8 @@ it had done; a request whose worker is gone is taken by the next one, which goes
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -75,6 +77,13 @@ def enqueue(bot: Bot, place: Place, record: Record) -> Handled:
     show(bot.github, place, queued, status_comment(queued, updated=said(bot.now())))
     requests.ready(place, record)
     return Handled(f"queued: {record.operator}")
+
+
+def step_back() -> None:
+    """Leaves the processors to the process that receives: GitHub waits ten seconds for an answer, people for hours."""
+    os.nice(10)
+    with contextlib.suppress(OSError):  # where the kernel groups processes by session, only the group's niceness counts
+        Path("/proc/self/autogroup").write_text("10", encoding="ascii")
 
 
 def work_on_deliveries(shop: Shop, *, drain: bool = False, code: bool = False) -> int:
