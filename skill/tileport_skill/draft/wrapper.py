@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tileport_skill.draft.crossing import ArrayArgument, CFunction, FixedArgument, ScalarArgument
 from tileport_skill.draft.host import Host, Piece
+from tileport_skill.draft.replaced import PORTS
 from tileport_skill.infrastructure import MODULE
 
 WIDTH = 120
@@ -118,7 +119,7 @@ TUNING = '''\
 _SEARCHES = count()
 
 
-def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None):
+def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None, quiet=True):
     """The fastest configuration by TileGym's autotuner, each run on arguments of its own."""
     configs, number, trial = list(search_space), next(_SEARCHES), {{}}
 
@@ -134,9 +135,16 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
         return next(one for one in args if isinstance(one, torch.Tensor))
 
     tuned = autotune_launch(kernel_fn=run, configs=configs, key=number, kernel_name="{operator}")
-    return SimpleNamespace(best=SimpleNamespace(config=tuned.best_config))
+    microseconds = 1000 * min(time for _, time in tuned.tuning_record)
+    return SimpleNamespace(best=SimpleNamespace(config=tuned.best_config, mean_us=microseconds))
 '''
+BORROWED = '''\
+def {name}(*args, **kwargs):
+    """The port of {module} is a port of its own: it is there when this is called, or the import says that it is not."""
+    from {ports}.{module} import {function} as ported
 
+    return ported(*args, **kwargs)
+'''
 
 _REPLACED = ("_exhaustive_search", "_compiler_timeout", "_ByTarget")
 
@@ -155,6 +163,8 @@ def print_wrapper(
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
     text += _launching(operator, host, shared)
+    for one in host.borrowed:
+        text += "\n\n" + BORROWED.format(name=one.name, module=one.module, function=one.function, ports=PORTS)
     previous: Piece | None = None
     for piece in host.pieces:
         joined = previous is not None and piece.line == previous.end + 1

@@ -16,7 +16,7 @@ from tests.conftest import Golden
 
 from tileport_skill import infrastructure
 from tileport_skill.draft.crossing import c_function
-from tileport_skill.draft.host import read_host
+from tileport_skill.draft.host import Borrowed, read_host
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import print_wrapper
@@ -103,7 +103,7 @@ def loaded(
             kernel_fn(config)
         cache[str((kernel_name, key))] = configs[-1]
         kernel_fn(configs[-1])
-        return types.SimpleNamespace(best_config=configs[-1])
+        return types.SimpleNamespace(best_config=configs[-1], tuning_record=[(one, 0.002) for one in configs])
 
     modules: dict[str, dict[str, Any]] = {
         "tilegym": {},
@@ -201,7 +201,7 @@ def test_with_the_shared_launcher_the_same_is_launched_by_a_wrapper_half_as_long
     [
         ("_running_kernel, (dy, torch.empty_like(dy), 128))", "_running_kernel)", "launch with"),
         ("    return _TUNE_CACHE[key]", "    return ct.bid(_TUNE_CACHE[key])", "ct.bid"),
-        ("lambda _: args, _hints", "lambda _: args, _hints, quiet=True", "options"),
+        ("lambda _: args, _hints", "lambda _: args, _hints, warmup=3", "options"),
         ("    from .utils import next_power_of_2", "    from .gelu import gelu", "from .gelu import gelu"),
         ("occupancy=2", "occupancy=ct.of_the_day()", "the hint occupancy"),
         ("@experimental_kernel", "@unheard_of", "the decorator unheard_of"),
@@ -214,3 +214,39 @@ def test_what_has_no_counterpart_is_refused_with_its_line(old: str, new: str, re
     with pytest.raises(Untranslatable, match=re.escape(reason)) as refused:
         read_host(REFERENCE.replace(old, new, 1))
     assert refused.value.line is not None
+
+
+def test_a_registered_function_of_another_operator_is_its_ports_and_anything_else_of_it_is_refused() -> None:
+    imported = REFERENCE.replace("import math\n", "import math\n\nfrom .reduce import reduce\n").replace(
+        "math.ceil(x.numel() / block)", "reduce(math.ceil(x.numel() / block))"
+    )
+    host = read_host(imported, {"reduce": frozenset({"reduce"})})
+    assert host.borrowed == (Borrowed(name="reduce", module="reduce", function="reduce"),)
+    text = print_wrapper("drafted", host, [], {})
+    assert "from tilegym.ops.cutile_rs.reduce import reduce as ported" in text
+    assert "from .reduce" not in text
+    inside = REFERENCE.replace(
+        "    from .utils import next_power_of_2", "    from tilegym.ops.cutile.reduce import reduce"
+    )
+    (rows,) = (
+        one.text for one in read_host(inside, {"reduce": frozenset({"reduce"})}).pieces if "rows" in one.text[:60]
+    )
+    assert "    from tilegym.ops.cutile_rs.reduce import reduce\n" in rows
+    for text in (imported, inside):
+        with pytest.raises(Untranslatable, match="belongs to the reference"):
+            read_host(text, {"reduce": frozenset({"other"})})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("def _hints(config):", "def _hints(config: ct.Constant) -> dict:", "def _hints(config: object) -> dict:"),
+        ("exhaustive_search(\n", "ct.tune.exhaustive_search(\n", " _exhaustive_search("),
+        ("lambda _: args, _hints", "lambda _: args, _hints, quiet=True", "_hints, quiet=True"),
+        ("from .utils", "from tilegym.ops.cutile.utils", "from tilegym.backend.cutile_rs.utils import next_power_of_2"),
+    ],
+)
+def test_what_has_a_counterpart_under_another_name_gets_it(old: str, new: str, kept: str) -> None:
+    assert old in REFERENCE
+    host = read_host(REFERENCE.replace(old, new))
+    assert kept in "\n".join([*host.imports, *(piece.text for piece in host.pieces)])
