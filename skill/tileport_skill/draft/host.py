@@ -107,8 +107,8 @@ class _Module:
                     said = f"from {'.' * node.level}{node.module or ''} import {_said(alias)}"
                     self.imports[alias.asname or alias.name] = (said, node.lineno)
                     if (module := sibling(node, self.siblings)) is not None:
-                        name = alias.asname or alias.name
-                        self.borrowed[name] = Borrowed(name=name, module=module, function=alias.name)
+                        local = alias.asname or alias.name
+                        self.borrowed[local] = Borrowed(name=local, module=module, function=alias.name)
             case ast.FunctionDef() | ast.ClassDef():
                 self.defined[node.name] = node
             case ast.Assign():

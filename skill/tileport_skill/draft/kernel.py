@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ from tileport_skill.draft.variant import Variant
 from tileport_skill.draft.viewed import tensors
 
 POINTER_FUNCTIONS = ("gather", "scatter")
+DOCUMENTATION = 100
+"""How wide a paragraph of it is."""
 TAKEN = ("D",)
 """Const generics that cuTile Rust 0.2.0 confuses with its own types': an entry that has one does not compile."""
 AXES = {1: ("length",), 2: ("rows", "columns")}
@@ -69,10 +72,10 @@ def translate_kernel(
     run(body, source.body)
     body.blocks[0][:0] = tensors(body)
     body.blocks[0][:0] = _promises(body)
-    entry = _entry(variant, body, parameters, constants, source)
-    functions.update(own)
     guard = " and ".join(filter(None, [variant.guard, *(f"({one})" for one in dict.fromkeys(shared.assumed))]))
     variant = dataclasses.replace(variant, guard=guard)
+    entry = _entry(variant, body, parameters, constants, source)
+    functions.update(own)
     return Entry(
         kernel=variant.kernel,
         entry=entry,
@@ -188,6 +191,7 @@ def _entry(
     generics = [f"{name}: ElementType" for name in (*variant.generics, *mma)]
     generics += [f"const {name}: {kind}" for name, kind in used]
     tensors = any("&Tensor" in parameter for parameter in parameters)
+    told = _which_calls(variant, after=bool(source.documentation))
     return rust.Function(
         name=function_name(variant.kernel),
         generics=tuple(generics),
@@ -196,12 +200,24 @@ def _entry(
         body=rust.Block(tuple(body.blocks[0])),
         documentation=(
             *source.documentation,
-            *derivations(derived, after=bool(source.documentation)),
-            *safety(variant, parameters, after=bool(source.documentation or derived)),
+            *told,
+            *derivations(derived, after=bool(source.documentation or told)),
+            *safety(variant, parameters, after=bool(source.documentation or told or derived)),
         ),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
+
+
+def _which_calls(variant: Variant, *, after: bool) -> tuple[str, ...]:
+    """The condition under which the wrapper launches this entry and no other of the kernel's."""
+    if not variant.guard:
+        return ()
+    tree = ast.parse(variant.guard, mode="eval").body
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    said = [f"`{ast.unparse(part)}`" for part in parts]
+    lines = textwrap.wrap(f"For calls where {' and '.join(said)}.", DOCUMENTATION, break_long_words=False)
+    return ("", *lines) if after else tuple(lines)
 
 
 def _promises(body: Body) -> list[rust.Stmt]:

@@ -35,6 +35,7 @@ def tensors(body: Body) -> list[Stmt]:
     for name, array in body.shared.viewed.items():
         by_axis = (*array.strides[:-1], "1") if array.dense else array.strides
         made += [
+            rust.Comment(f"`{array.name}` as a tensor, for the accesses by tiles"),
             *_numbers(sizes, shape, "Shape", array.sizes),
             *_numbers(steps, strides, "Array", by_axis),
             rust.Let((base,), call("pointer_to_tile", array.name), f"PointerTile<*mut {array.element}, {{ [] }}>"),

@@ -204,6 +204,8 @@ pub mod drafted_module {
 
     /// y = x where x is positive, else a quarter of it; squared on request.
     ///
+    /// For calls where `x.stride(-1) == 1`.
+    ///
     /// # Safety
     /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -234,6 +236,8 @@ pub mod drafted_module {
     }
 
     /// y = x where x is positive, else a quarter of it; squared on request.
+    ///
+    /// For calls where `x.stride(-1) != 1` and `not SQUARE`.
     ///
     /// # Safety
     /// Pointers point to arrays of the given sizes and strides, whose last stride is 1 but for `x`.
@@ -540,6 +544,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `x.ndim == 1`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -562,6 +568,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `x.ndim == 2`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -586,6 +594,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `TILE == OTHER`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -610,6 +620,8 @@ pub mod drafted_module {
 
     /// Rows less their means, which are read where they are known, and else kept for another kernel.
     ///
+    /// For calls where `not ROWS != 1`.
+    ///
     /// # Generics
     /// `D_VALUE`: `D`
     ///
@@ -626,6 +638,7 @@ pub mod drafted_module {
         y: &Tensor<E, { [-1, -1] }>,
     ) {
         let means_length = size_of(means_length);
+        // `means` as a tensor, for the accesses by tiles
         let sizes: &[i32] = &[means_length];
         let shape: Shape<{ [-1] }> = Shape::<{ [-1] }> { dims: sizes };
         let steps: &[i32] = &[];
@@ -679,6 +692,8 @@ pub mod drafted_module {
 
     /// Rows less their means, which are read where they are known, and else kept for another kernel.
     ///
+    /// For calls where `ROWS != 1`.
+    ///
     /// # Generics
     /// `D_VALUE`: `D`
     ///
@@ -700,6 +715,7 @@ pub mod drafted_module {
         y: &Tensor<E, { [-1, -1] }>,
     ) {
         let means_length = size_of(means_length);
+        // `means` as a tensor, for the accesses by tiles
         let sizes: &[i32] = &[means_length];
         let shape: Shape<{ [-1] }> = Shape::<{ [-1] }> { dims: sizes };
         let steps: &[i32] = &[];
