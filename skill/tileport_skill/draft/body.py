@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from tileport_skill.draft.facts import Facts, Place, Seen, span
 from tileport_skill.draft.naming import literal_name, rust_name, step_name
 from tileport_skill.draft.rust import Blank, Comment, Expr, Let, Stmt, Word, call, word
 from tileport_skill.draft.source import Source
-from tileport_skill.draft.values import Dims, Number, Tile, Untranslatable, Value
+from tileport_skill.draft.values import Array, Dims, Number, Tile, Untranslatable, Value
 
 if TYPE_CHECKING:
     from tileport_skill.draft.tokens import Order
@@ -42,6 +42,10 @@ class Shared:
     """The entry's const generics, and how the kernel's constants make each."""
     derived: dict[tuple[str, str], Derived] = field(default_factory=dict)
     """Const generics that are none of the kernel's parameters, by expression and type."""
+    viewed: dict[str, Array] = field(default_factory=dict)
+    """Arrays by pointer that are accessed as tiles too, by the name of the tensor."""
+    known: Mapping[str, bool] = field(default_factory=dict)
+    """Conditions over the kernel's constants that the variant's own guard decides."""
     assumed: list[str] = field(default_factory=list)
     """What the kernel's constants must be for the translation to hold: elsewhere it would run what was never read."""
     conditions: list[str] = field(default_factory=list)

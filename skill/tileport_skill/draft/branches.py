@@ -12,7 +12,7 @@ from tileport_skill.draft.derived import origin_of, settled
 from tileport_skill.draft.expressions import truth
 from tileport_skill.draft.naming import rust_name, snake
 from tileport_skill.draft.rust import Block, Expr, If, Let, Run, word
-from tileport_skill.draft.values import Number, Product, Symbol, Tile, Untranslatable, Value
+from tileport_skill.draft.values import Apart, Number, Product, Symbol, Tile, Untranslatable, Value
 
 Runner = Callable[[Body, Sequence[ast.stmt]], None]
 
@@ -24,6 +24,9 @@ def branch(body: Body, node: ast.If, run: Runner) -> None:
     condition = truth(body, node.test)
     if isinstance(condition.literal, bool):
         _take(body, node, condition.literal, run)
+        return
+    if condition.origin in body.shared.known:
+        _take(body, node, body.shared.known[condition.origin], run)
         return
     reached = [_is_reached(body, statements) for statements in (node.body, node.orelse)]
     if condition.origin is not None and reached[0] != reached[1]:
@@ -99,7 +102,8 @@ def _bind(body: Body, names: list[str], condition: Number, arms: list[Arm]) -> N
         pattern = list(zip(names, values, strict=True))
     types = [left[0] for left in results[0]]
     if types != [right[0] for right in results[1]]:
-        raise Untranslatable(f"{', '.join(names)}: of another type in each branch")
+        said = f"{', '.join(names)}: of another type in each branch"
+        raise Untranslatable(said) if condition.origin is None else Apart(said, condition.origin)
     blocks = [_tail(block, [e for _, e in result]) for (block, _), result in zip(arms, results, strict=True)]
     choice = If(condition.expr, blocks[0], blocks[1])
     _name_results(body, pattern, types, choice)

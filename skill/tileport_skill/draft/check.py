@@ -20,8 +20,11 @@ from tileport_skill.draft.overlay import lay_out
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tileir.search import Budget
-from tileport_skill.tileir.verdicts import Equal
+from tileport_skill.tileir.verdicts import Equal, Unknown, Verdict
 from tileport_skill.verify import ANY_SPEED, BUDGET, Row, verify_kernel
+
+OUT_OF_TIME = ("did not end within", "more time than was allowed")
+"""How the ladder's reasons say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ def draft_proved(
         return draft, prove(draft, captures, emitter)
 
     first = attempt({})
-    if route is None and (wrong := _mistranslated(lines_of(*first))):
+    if route is None and (wrong := _mistranslated(*first)):
         second = attempt(wrong)
         if _failing(lines_of(*second)) < _failing(lines_of(*first)):
             return second
@@ -111,10 +114,17 @@ def lines_of(draft: KernelDraft, rows: Sequence[Row]) -> tuple[Line, ...]:
     return (*made, *refused)
 
 
-def _mistranslated(lines: Sequence[Line]) -> dict[str, str]:
-    translated = (one for one in lines if one.measured is not None and one.measured.route == "Python source")
-    wrong = (one.kernel for one in translated if one.different or one.unknown)
+def _mistranslated(draft: KernelDraft, rows: Sequence[Row]) -> dict[str, str]:
+    translated = {one.kernel for one in draft.translated if one.route == "Python source"}
+    wrong = (row.kernel for row in rows if row.kernel in translated and _speaks_against(row.verdict))
     return dict.fromkeys(wrong, "its translation was not shown equal")
+
+
+def _speaks_against(verdict: Verdict) -> bool:
+    """A proof that ran out of time, on a slow machine or of a large kernel, does not: another draft would not help."""
+    if isinstance(verdict, Unknown):
+        return not any(late in reason for reason in verdict.reasons for late in OUT_OF_TIME)
+    return not isinstance(verdict, Equal)
 
 
 def _failing(lines: Sequence[Line]) -> int:

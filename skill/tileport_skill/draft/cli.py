@@ -53,6 +53,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Report = Annotated[Path | None, typer.Option("--report", help="Write what came out as JSON, for another program.")]
 ARCHS = ["sm_90"]
 MOST_REASONS = 12
+NOT_PROVED = (
+    "Nothing of this is proved: neither kernels nor launches were compared with the reference's, which `--check` does."
+)
 NOT_RUN = (
     "Not run, as it needs a build: rustc on the files, and the launcher itself. In the checkout with the draft: "
     "`cargo build --release` in cutile_kernels, then `tileport-skill verify OP --library target/release/"
@@ -80,9 +83,10 @@ def draft_command(
 ) -> None:
     """Draft an operator's port, six files: kernels from the Python source or Tile IR, launcher, wrapper, edits.
 
-    Where the host code has no counterpart there is kernel.rs alone, and the reason. Exit status: 0 the whole port
-    (with --check: and all of it was shown equal, kernel by kernel and launch by launch), 10 something differs, 11
-    something is refused or not known to be equal, 12 bad request, 13 our machinery.
+    Where the host code has no counterpart there is kernel.rs alone, and the reason. Exit status: 0 the whole port was
+    written, which without --check says nothing of its being right (with --check: and all of it was shown equal, kernel
+    by kernel and launch by launch), 10 something differs, 11 something is refused or not known to be equal, 12 bad
+    request, 13 our machinery.
     """
     started = time.monotonic()
     checkout = open_checkout(repo)
@@ -107,11 +111,13 @@ def draft_command(
     if report is not None:
         write_report(report_of(found.name, draft, port, seconds), report)
     if as_json:
-        _print_json(found.name, out, port, lines, agreements, seconds)
+        _print_json(found.name, out, port, lines, agreements, seconds, checked=checked)
     else:
         _print(out, port, lines, seconds)
         if checked:
             _print_checked(agreements)
+        else:
+            print(NOT_PROVED)
     status = checked_status(lines, None if kernel_only else agreements) if checked else exit_status(lines)
     raise typer.Exit(status or (11 if port.refused else 0))
 
@@ -157,9 +163,12 @@ def _print_json(
     lines: tuple[Line, ...],
     agreements: tuple[Agreement, ...],
     seconds: float,
+    *,
+    checked: bool,
 ) -> None:
     document = {
         "operator": operator,
+        "checked": checked,
         "files": [str(out / name) for name in port.files],
         "refused": port.refused,
         "seconds": round(seconds, 1),

@@ -138,9 +138,11 @@ def _arguments(entry: Entry, generics: frozenset[str]) -> Iterator[Argument]:
                     yield FixedArgument(python=parameter.name, name=name, type=type, generic=generic)
             case _:
                 raise Untranslatable(f"the parameter {parameter.name}: {parameter.text[:60]}")
+    taken = {_name(parameter.name) for parameter in entry.variant.parameters}
     for one in entry.derived:
         if one.generic in generics:
             name = _name(one.generic.removesuffix("_BITS"))
+            name = f"{name}_as_{one.type}" if name in taken else name  # `float(N)` beside `N`
             yield FixedArgument(python=one.python, name=name, type=one.type, generic=one.generic)
 
 

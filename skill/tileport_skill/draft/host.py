@@ -9,7 +9,17 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tileport_skill.draft.replaced import HELPERS, HINTED, OWN, SEARCH, SourceText, check_import, replacements
+from tileport_skill.draft.replaced import (
+    HELPERS,
+    HINTED,
+    OWN,
+    SEARCH,
+    Siblings,
+    SourceText,
+    check_import,
+    replacements,
+    sibling,
+)
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.tilegym.operators import REFERENCE_BACKEND
 
@@ -29,6 +39,16 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """A function of another operator that the host code calls: of that operator's port, in a port."""
+
+    name: str
+    """What the host code calls it."""
+    module: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """The reference's host code, in its own order."""
 
@@ -37,15 +57,16 @@ class Host:
     imports: tuple[str, ...]
     """One imported name each."""
     pieces: tuple[Piece, ...]
+    borrowed: tuple[Borrowed, ...] = ()
 
     def uses(self, name: str) -> bool:
         """Whether the code calls the wrapper's own `name`."""
         return any(f"{name}(" in text for piece in self.pieces for text in (piece.text, piece.hints))
 
 
-def read_host(text: str) -> Host:
+def read_host(text: str, siblings: Siblings | None = None) -> Host:
     """Raises `Untranslatable` with the line of what cannot be carried over."""
-    module = _Module(text)
+    module = _Module(text, siblings or {})
     kept, names = module.reached()
     pieces = tuple(module.piece(node) for node in module.tree.body if node in kept)
     header = []
@@ -54,11 +75,19 @@ def read_host(text: str) -> Host:
             break
         header.append(line)
     imports = tuple(sorted({module.kept_import(name) for name in names} - {""}))
-    return Host(header=tuple(header), imports=imports, pieces=pieces)
+    borrowed = tuple(module.borrowed[name] for name in sorted(names & module.borrowed.keys()))
+    return Host(header=tuple(header), imports=imports, pieces=pieces, borrowed=borrowed)
+
+
+def registered(text: str) -> frozenset[str]:
+    """The functions of a module that are registered as an operator's implementation."""
+    return frozenset(n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and _registered(n))
 
 
 class _Module:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, siblings: Siblings) -> None:
+        self.siblings = siblings
+        self.borrowed: dict[str, Borrowed] = {}
         self.source = SourceText(text)
         self.tree = ast.parse(text)
         self.imports: dict[str, tuple[str, int]] = {}
@@ -77,6 +106,9 @@ class _Module:
                 for alias in node.names:
                     said = f"from {'.' * node.level}{node.module or ''} import {_said(alias)}"
                     self.imports[alias.asname or alias.name] = (said, node.lineno)
+                    if (module := sibling(node, self.siblings)) is not None:
+                        local = alias.asname or alias.name
+                        self.borrowed[local] = Borrowed(name=local, module=module, function=alias.name)
             case ast.FunctionDef() | ast.ClassDef():
                 self.defined[node.name] = node
             case ast.Assign():
@@ -111,9 +143,9 @@ class _Module:
     def kept_import(self, name: str) -> str:
         """The import as the port has it; nothing for what is replaced where it is used."""
         said, line = self.imports[name]
-        if name in HELPERS and said.startswith("from .utils import"):
+        if name in HELPERS and said.startswith(("from .utils import", "from tilegym.ops.cutile.utils import")):
             return HELPERS[name]
-        if name in (SEARCH, HINTED, self.tile):
+        if name in (SEARCH, HINTED, self.tile) or name in self.borrowed:
             return ""
         check_import(said, line)
         return said
@@ -130,7 +162,7 @@ class _Module:
             assert isinstance(node, ast.FunctionDef)
             hints = _hints(decorator, self.tile)
             return Piece(text="\n".join(above), kernel=node.name, hints=hints, line=comments, end=end)
-        text = self.source.edited(first, end, list(replacements(self.source, node, self.tile)))
+        text = self.source.edited(first, end, list(replacements(self.source, node, self.tile, self.siblings)))
         return Piece(text="\n".join(above) + text.rstrip("\n"), line=comments, end=end)
 
 

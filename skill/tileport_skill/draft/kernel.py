@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from tileport_skill.capture import records
 from tileport_skill.capture.records import Constant, Scalar
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body, Functions, Shared
-from tileport_skill.draft.derived import Derived
+from tileport_skill.draft.derived import Derived, as_generic
 from tileport_skill.draft.facts import Facts, rust_element
 from tileport_skill.draft.naming import constant_name, function_name, rust_name, snake
 from tileport_skill.draft.oracle.records import Reading
@@ -23,8 +24,13 @@ from tileport_skill.draft.statements import run
 from tileport_skill.draft.tokens import follow, ordered_arrays
 from tileport_skill.draft.values import Array, Number, Untranslatable, Value
 from tileport_skill.draft.variant import Variant
+from tileport_skill.draft.viewed import tensors
 
 POINTER_FUNCTIONS = ("gather", "scatter")
+DOCUMENTATION = 100
+"""How wide a paragraph of it is."""
+TAKEN = ("D",)
+"""Const generics that cuTile Rust 0.2.0 confuses with its own types': an entry that has one does not compile."""
 AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
@@ -58,17 +64,18 @@ def translate_kernel(
     source = next(iter(sources.values()))
     own = dict(functions)
     facts = Facts(readings, variant.generics)
-    shared = Shared(facts=facts, sources=dict(sources), declare=declare, functions=own)
+    shared = Shared(facts=facts, sources=dict(sources), declare=declare, functions=own, known=variant.known)
     body = Body(shared=shared, source=source, place=(), line=source.body[0].lineno - 1)
     parameters, constants = _parameters(body, variant, source, list(sources.values()))
     outside = [one for one in source.body if not isinstance(one, ast.For)]
     follow(body, (array for one in outside for array in ordered_arrays(body, one) if not array.pointer))
     run(body, source.body)
+    body.blocks[0][:0] = tensors(body)
     body.blocks[0][:0] = _promises(body)
-    entry = _entry(variant, body, parameters, constants, source)
-    functions.update(own)
     guard = " and ".join(filter(None, [variant.guard, *(f"({one})" for one in dict.fromkeys(shared.assumed))]))
     variant = dataclasses.replace(variant, guard=guard)
+    entry = _entry(variant, body, parameters, constants, source)
+    functions.update(own)
     return Entry(
         kernel=variant.kernel,
         entry=entry,
@@ -96,6 +103,9 @@ def _parameters(
                 body.env[parameter.name] = Number(expr=word(name), dtype=rust_element(parameter.dtype))
                 body.taken.add(name)
                 parameters.append(f"{name}: {rust_element(parameter.dtype)}")
+            case Constant() if (value := variant.fixed.get(parameter.name)) is not None:
+                expr = word(str(value))
+                body.env[parameter.name] = Number(expr=expr, dtype="i32", literal=value, fixed=True, origin=str(value))
             case Constant():
                 body.env[parameter.name] = _constant(body, parameter, constants)
             case _:
@@ -147,6 +157,9 @@ def _array(body: Body, variant: Variant, parameter: records.Array, pointer: bool
 def _constant(body: Body, parameter: Constant, constants: list[tuple[str, str]]) -> Value:
     name = constant_name(parameter.name)
     match parameter.type:
+        case "int" if name in TAKEN:
+            number = Number(expr=word(name), dtype="i32", fixed=True, origin=parameter.name, name=f"{name}_value")
+            return as_generic(body, number, "i32")
         case "int":
             constants.append((name, "i32"))
             body.shared.generics[name] = parameter.name
@@ -178,6 +191,7 @@ def _entry(
     generics = [f"{name}: ElementType" for name in (*variant.generics, *mma)]
     generics += [f"const {name}: {kind}" for name, kind in used]
     tensors = any("&Tensor" in parameter for parameter in parameters)
+    told = _which_calls(variant, after=bool(source.documentation))
     return rust.Function(
         name=function_name(variant.kernel),
         generics=tuple(generics),
@@ -186,12 +200,24 @@ def _entry(
         body=rust.Block(tuple(body.blocks[0])),
         documentation=(
             *source.documentation,
-            *derivations(derived, after=bool(source.documentation)),
-            *safety(variant, parameters, after=bool(source.documentation or derived)),
+            *told,
+            *derivations(derived, after=bool(source.documentation or told)),
+            *safety(variant, parameters, after=bool(source.documentation or told or derived)),
         ),
         attributes=(f"#[cutile::entry({'unchecked_accesses = true' if tensors else ''})]",),
         qualifiers="pub unsafe ",
     )
+
+
+def _which_calls(variant: Variant, *, after: bool) -> tuple[str, ...]:
+    """The condition under which the wrapper launches this entry and no other of the kernel's."""
+    if not variant.guard:
+        return ()
+    tree = ast.parse(variant.guard, mode="eval").body
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    said = [f"`{ast.unparse(part)}`" for part in parts]
+    lines = textwrap.wrap(f"For calls where {' and '.join(said)}.", DOCUMENTATION, break_long_words=False)
+    return ("", *lines) if after else tuple(lines)
 
 
 def _promises(body: Body) -> list[rust.Stmt]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tileport_skill.capture.records import Specialisation
@@ -28,8 +28,8 @@ from tileport_skill.draft.oracle.records import Answer, KernelReadings, Reading
 from tileport_skill.draft.oracle.session import ask
 from tileport_skill.draft.printer import print_module
 from tileport_skill.draft.source import read_function
-from tileport_skill.draft.values import Untranslatable
-from tileport_skill.draft.variant import variants_of
+from tileport_skill.draft.values import Apart, Untranslatable
+from tileport_skill.draft.variant import halves, variants_of
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 
@@ -54,11 +54,14 @@ class KernelDraft:
     refused: tuple[Refusal, ...]
     entries: tuple[Entry, ...] = ()
     """The entries themselves, for the launcher that fits them."""
+    twins: Mapping[str, str] = field(default_factory=dict)
+    """Specialisations that differ in hints alone from one that was read: their ids, and its."""
 
     @property
     def chosen(self) -> dict[str, str]:
         """By a specialisation's id the entry that stands for it: what the guards choose between."""
-        return {one.id: entry.entry.name for entry in self.entries for one in entry.variant.specialisations}
+        read = {one.id: entry.entry.name for entry in self.entries for one in entry.variant.specialisations}
+        return {**{one: read[other] for one, other in self.twins.items() if other in read}, **read}
 
 
 FromIr = Callable[[KernelReadings], list[Entry]]
@@ -94,7 +97,7 @@ def draft_kernel(
             raise Untranslatable(kernel.refused)
         return tile_ir.entries(kernel.kernel, read_function(kernel.functions[0]))
 
-    return translate(
+    draft = translate(
         operator.name,
         answer,
         asked,
@@ -104,6 +107,8 @@ def draft_kernel(
         if route == "tile-ir"
         else untrusted,
     )
+    twins = {one.id: distinct[one.kernel, repr(one.parameters)].id for one in known.values()}
+    return dataclasses.replace(draft, twins=twins)
 
 
 def translate(
@@ -184,11 +189,17 @@ def _entries(
     pointers = read_by_pointer(next(iter(sources.values())), list(sources.values()))
     entries: list[Entry] = []
     refused = []
-    for variant in variants_of(kernel.kernel, mine, pointers):
+    waiting = variants_of(kernel.kernel, mine, pointers)
+    while waiting:
+        variant = waiting.pop(0)
         own: list[Reading] = [readings[one.id] for one in variant.specialisations]
         try:
             entry = translate_kernel(variant, own, sources, functions, declare=declare)
         except Untranslatable as error:
+            parts = halves(variant, error.condition) if isinstance(error, Apart) else []
+            if len(parts) > 1:
+                waiting[:0] = parts
+                continue
             only = f", where {variant.guard}" if variant.guard else ""
             refused.append(Refusal(kernel=kernel.kernel, reason=f"{error}{only}", line=error.line))
             continue

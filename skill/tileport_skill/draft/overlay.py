@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 from tileport_skill.draft.edits import with_backend
+from tileport_skill.draft.replaced import PORTS
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import PORT_BACKEND, Checkout, Operator
+from tileport_skill.tilegym.operators import PORT_BACKEND, Checkout, Operator, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
 _LEFT_BEHIND = shutil.ignore_patterns("target", "__pycache__", "*.so", ".git")
@@ -30,6 +32,8 @@ def lay_out(checkout: Checkout, operator: Operator, wrapper: str, root: Path) ->
         _REGISTRATION.format(backend=PORT_BACKEND, operator=operator.name), encoding="utf-8"
     )
     (root / paths.wrapper).write_text(wrapper, encoding="utf-8")
+    for module, function in re.findall(rf"from {re.escape(PORTS)}\.(\w+) import (\w+)", wrapper):
+        _stand_in(root, checkout, paths.wrapper, module, function)
     if operator.tests:
         shutil.copytree(checkout.root / "tests", root / "tests", ignore=_LEFT_BEHIND)
     asking = 0
@@ -45,3 +49,13 @@ def lay_out(checkout: Checkout, operator: Operator, wrapper: str, root: Path) ->
     if operator.tests and not asking:
         raise RequestError(f"No test file of {operator.name} can be made to ask for the port.")
     return Checkout(root, checkout.package)
+
+
+def _stand_in(root: Path, checkout: Checkout, wrapper: str, module: str, function: str) -> None:
+    """Another operator, whose port this one calls, is its reference here: this port's own launches are asked for."""
+    path = (root / wrapper).with_name(f"{module}.py")
+    reference = next((one.reference for one in read_operators(checkout) if Path(one.reference).stem == module), None)
+    if reference is None or path.exists():
+        return
+    package = ".".join(Path(reference).relative_to(Path(checkout.package).parent).with_suffix("").parts)
+    path.write_text(f"from {package} import {function}  # noqa: F401\n", encoding="utf-8")

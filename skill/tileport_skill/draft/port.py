@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tileport_skill.draft.crossing import c_function, check_symbols
 from tileport_skill.draft.edits import with_backend, with_module, with_registration
-from tileport_skill.draft.host import read_host
+from tileport_skill.draft.host import read_host, registered
 from tileport_skill.draft.launcher import print_launcher
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
@@ -14,7 +15,7 @@ from tileport_skill.draft.wrapper import print_wrapper
 from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.licence import with_licence
-from tileport_skill.tilegym.operators import Checkout, Operator
+from tileport_skill.tilegym.operators import Checkout, Operator, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
 
@@ -50,7 +51,7 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     kernel = kernel_alone(checkout, operator, draft).files
     reference = _text(checkout, operator.reference)
     try:
-        launcher, wrapper = launcher_and_wrapper(operator, reference, draft, shared=is_there(checkout))
+        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft)
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
         return PortDraft(files=kernel, refused=f"{error}{place}")
@@ -64,18 +65,23 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     return PortDraft(files=files, refused=None)
 
 
-def launcher_and_wrapper(
-    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False
-) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share.
+def launcher_and_wrapper(checkout: Checkout, operator: Operator, draft: KernelDraft) -> tuple[str, str]:
+    """`ffi.rs` and the wrapper, shorter where the repository has what ports share.
 
     Raises `Untranslatable` naming what stands in the way.
     """
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
-    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused, shared=shared)
+    shared = is_there(checkout)
+    host = read_host(_text(checkout, operator.reference), _siblings(checkout, operator))
+    wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared)
     return print_launcher(operator.name, functions, shared=shared), wrapper
+
+
+def _siblings(checkout: Checkout, operator: Operator) -> dict[str, frozenset[str]]:
+    others = [one.reference for one in read_operators(checkout) if one.name != operator.name]
+    return {Path(path).stem: registered(_text(checkout, path)) for path in others}
 
 
 def _text(checkout: Checkout, path: str) -> str:

@@ -28,7 +28,6 @@ from tileport_skill.draft.values import Untranslatable
 from tileport_skill.emit.cli import built_emitter
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import MachineryError, RequestError
-from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 
 
@@ -123,9 +122,8 @@ def _texts(checkout: Checkout, operator: Operator, draft: KernelDraft) -> tuple[
     if draft.text is None:
         return {}, "not one kernel is translated"
     texts = {"kernel.rs": draft.text}
-    reference = (checkout.root / operator.reference).read_text(encoding="utf-8")
     try:
-        launcher, wrapper = launcher_and_wrapper(operator, reference, draft, shared=is_there(checkout))
+        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft)
     except Untranslatable as error:
         return texts, _at(error.line, str(error))
     return texts | {"ffi.rs": launcher, "wrapper.py": wrapper}, None

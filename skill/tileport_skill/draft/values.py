@@ -21,6 +21,19 @@ class Untranslatable(Exception):
         return self if self.line is not None else Untranslatable(str(self), line)
 
 
+class Apart(Untranslatable):
+    """A branch over the kernel's constants whose arms leave values of other types behind: an entry for each arm."""
+
+    def __init__(self, what: str, condition: str) -> None:
+        super().__init__(what)
+        self.condition = condition
+        """Over the kernel's constants."""
+
+    def at(self, line: int) -> Untranslatable:
+        self.line = self.line or line
+        return self
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
     expr: Expr

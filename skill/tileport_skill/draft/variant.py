@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tileport_skill.capture.records import Array, Constant, Parameter, Scalar, Specialisation
 from tileport_skill.draft.facts import rust_element
 from tileport_skill.draft.values import Untranslatable
+from tileport_skill.emit.derived import computed, numbers
 
 FLOATS = frozenset({"float16", "bfloat16", "float32"})
 LETTERS = ("E", "F", "G", "H", "K", "L")
@@ -23,6 +25,22 @@ class Variant:
     """Each type generic's element type, by the specialisation's number."""
     guard: str
     """The Python condition over the kernel's parameters that tells the variant; empty if there is nothing to tell."""
+    known: Mapping[str, bool] = field(default_factory=dict)
+    """Conditions over the kernel's constants that the guard decides."""
+
+    @property
+    def fixed(self) -> dict[str, int]:
+        """Constants that have one value wherever the guard lets a call in."""
+        found = {}
+        for condition, holds in self.known.items():
+            match ast.parse(condition, mode="eval").body:
+                case ast.Compare(
+                    left=ast.Name(id=name),
+                    ops=[ast.Eq() | ast.NotEq() as asked],
+                    comparators=[ast.Constant(value=int(n))],
+                ) if isinstance(asked, ast.Eq) == holds:
+                    found[name] = n
+        return found
 
     def is_dense(self, name: str) -> bool:
         """Whether the array `name` has a last stride of 1 in every specialisation."""
@@ -43,6 +61,20 @@ def variants_of(kernel: str, specialisations: Sequence[Specialisation], pointers
     for one in specialisations:
         groups.setdefault(tuple(_kind(parameter, pointers) for parameter in one.parameters), []).append(one)
     return [_variant(kernel, group, _guard(kinds, list(groups), group)) for kinds, group in groups.items()]
+
+
+def halves(variant: Variant, condition: str) -> list[Variant]:
+    """The specialisations for whose constants `condition` is true, and the others; one alone if all are alike."""
+    sides: dict[bool, list[Specialisation]] = {}
+    for one in variant.specialisations:
+        constants = numbers(parameter for parameter in one.parameters if isinstance(parameter, Constant))
+        sides.setdefault(bool(computed(condition, constants)), []).append(one)
+    made = []
+    for holds, group in sides.items():
+        guard = " and ".join(filter(None, [variant.guard, f"({condition})" if holds else f"(not ({condition}))"]))
+        half = _variant(variant.kernel, group, guard)
+        made.append(replace(half, known={**variant.known, condition: holds}))
+    return made
 
 
 Kind = tuple[object, ...]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tileport_skill.draft.crossing import ArrayArgument, CFunction, FixedArgument, ScalarArgument
 from tileport_skill.draft.host import Host, Piece
+from tileport_skill.draft.replaced import PORTS
 from tileport_skill.infrastructure import MODULE
 
 WIDTH = 120
@@ -36,6 +37,7 @@ _launch = _LAUNCHER.launch
 SHARED_TUNING = "_exhaustive_search = _LAUNCHER.exhaustive_search\n"
 LAUNCHING = '''\
 _AUTO = -1  # leaves a hint to the compiler
+_CODES = {{}}  # element types' codes in a TensorDesc, as make_tensor_desc has said them
 
 
 class _Kernel:
@@ -61,17 +63,33 @@ def _kernel(**hints):
     return lambda crossing: _Kernel(crossing, **hints)
 
 
+def _described(ffi, tensor):
+    """As `make_tensor_desc`, in a third of its time once that has said what the element type's code is."""
+    if tensor.is_cuda and tensor.dtype in _CODES:
+        return _filled(tensor, _CODES[tensor.dtype])
+    known = make_tensor_desc(ffi, tensor)  # raises what cannot be described
+    if ffi.buffer(ffi.new("TensorDesc *", *_filled(tensor, known.dtype)))[:] == ffi.buffer(known)[:]:
+        _CODES[tensor.dtype] = known.dtype
+    return known
+
+
+def _filled(tensor, code):
+    """What cffi fills a TensorDesc from while it calls."""
+    shape = tensor.shape
+    return [(tensor.data_ptr(), len(shape), shape, tensor.stride(), code)]
+
+
 def _launch(stream, grid, kernel, args):
     """Queues the kernel on the stream, as `ct.launch` does, and does not wait for it."""
     ffi, library = bind_kernel_function_cffi("{operator}", _CDEF)
     name, crossing = kernel.crossing(*args)
-    device = next(one for one in args if isinstance(one, torch.Tensor)).device
+    device = next(one for one in args if isinstance(one, torch.Tensor)).get_device()
     code = getattr(library, name)(
-        *[make_tensor_desc(ffi, one) if isinstance(one, torch.Tensor) else one for one in crossing],
+        *[_described(ffi, one) if isinstance(one, torch.Tensor) else one for one in crossing],
         *(*grid, 1, 1)[:3],
         {num_ctas} or _AUTO,
         {occupancy} or _AUTO,
-        torch.cuda.current_device() if device.index is None else device.index,
+        device,
         stream.cuda_stream,
     )
     check_rc(code, name)
@@ -85,6 +103,7 @@ class _ByTarget:
         self.values = values
 
 
+@cache
 def _on(hint, device):
     if not isinstance(hint, _ByTarget):
         return hint
@@ -100,7 +119,7 @@ TUNING = '''\
 _SEARCHES = count()
 
 
-def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None):
+def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None, quiet=True):
     """The fastest configuration by TileGym's autotuner, each run on arguments of its own."""
     configs, number, trial = list(search_space), next(_SEARCHES), {{}}
 
@@ -116,9 +135,16 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
         return next(one for one in args if isinstance(one, torch.Tensor))
 
     tuned = autotune_launch(kernel_fn=run, configs=configs, key=number, kernel_name="{operator}")
-    return SimpleNamespace(best=SimpleNamespace(config=tuned.best_config))
+    microseconds = 1000 * min(time for _, time in tuned.tuning_record)
+    return SimpleNamespace(best=SimpleNamespace(config=tuned.best_config, mean_us=microseconds))
 '''
+BORROWED = '''\
+def {name}(*args, **kwargs):
+    """The port of {module} is a port of its own: it is there when this is called, or the import says that it is not."""
+    from {ports}.{module} import {function} as ported
 
+    return ported(*args, **kwargs)
+'''
 
 _REPLACED = ("_exhaustive_search", "_compiler_timeout", "_ByTarget")
 
@@ -137,6 +163,8 @@ def print_wrapper(
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
     text += _launching(operator, host, shared)
+    for one in host.borrowed:
+        text += "\n\n" + BORROWED.format(name=one.name, module=one.module, function=one.function, ports=PORTS)
     previous: Piece | None = None
     for piece in host.pieces:
         joined = previous is not None and piece.line == previous.end + 1
@@ -151,7 +179,10 @@ def _own_imports(host: Host, shared: bool) -> set[str]:
     if shared:
         named = (("ByTarget", by_target), ("compiler_timeout", timed))
         return {*SHARED_IMPORTS, *(f"from {MODULE} import {name} as _{name}" for name, used in named if used)}
-    return {*IMPORTS, *(TUNING_IMPORTS if tunes else ()), *(("from contextlib import nullcontext",) if timed else ())}
+    needed = [*IMPORTS, *(TUNING_IMPORTS if tunes else ())]
+    needed += ["from contextlib import nullcontext"] if timed else []
+    needed += ["from functools import cache"] if by_target else []
+    return set(needed)
 
 
 def _launching(operator: str, host: Host, shared: bool) -> str:

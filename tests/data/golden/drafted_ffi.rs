@@ -11,9 +11,9 @@ use cutile::tile_kernel::{CompileOptions, TileKernel};
 
 use crate::ffi_util::{TensorDesc, rc};
 use drafted_module::{
-    below_kernel, box_kernel, either_rank_kernel, either_rank_kernel_2, half_tile_kernel,
-    halves_kernel, leaky_kernel, leaky_kernel_strided, product_kernel, rows_kernel,
-    same_size_kernel, thinned_kernel,
+    below_kernel, box_kernel, centred_kernel, centred_kernel_2, either_rank_kernel,
+    either_rank_kernel_2, half_tile_kernel, halves_kernel, leaky_kernel, leaky_kernel_strided,
+    product_kernel, rows_kernel, same_size_kernel, thinned_kernel,
 };
 
 /// Whether sizes and strides are ones that the kernels can be told of: of 32 bits, and no array empty.
@@ -821,6 +821,164 @@ pub unsafe extern "C" fn cutile_drafted_same_size_kernel(
                 Ok(_) => rc::OK,
                 Err(error) => {
                     eprintln!("cutile_drafted_same_size_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `centred_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `centred_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_centred_kernel(
+    x: *const TensorDesc,
+    means: *const TensorDesc,
+    y: *const TensorDesc,
+    known: i32,
+    d_value: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, means, y) = crate::deref_descs!(x, means, y);
+    if !fits(x, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(means, 1) || means.strides[0] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if means.dtype != 0 {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), known.to_string(), d_value.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe {
+                centred_kernel(
+                    &*x,
+                    DevicePointer::<f32>::from_cu_deviceptr(means.ptr),
+                    means.dim(0),
+                    means.strides[0] as i32,
+                    &*y,
+                )
+            };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_centred_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `centred_kernel_2` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `centred_kernel_2` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_centred_kernel_2(
+    x: *const TensorDesc,
+    means: *const TensorDesc,
+    y: *const TensorDesc,
+    known: i32,
+    rows: i32,
+    d_value: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, means, y) = crate::deref_descs!(x, means, y);
+    if !fits(x, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(means, 1) || means.strides[0] != 1 {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 2) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if means.dtype != 0 {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![
+                dtype.to_string(),
+                known.to_string(),
+                rows.to_string(),
+                d_value.to_string(),
+            ];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe {
+                centred_kernel_2(
+                    &*x,
+                    DevicePointer::<f32>::from_cu_deviceptr(means.ptr),
+                    means.dim(0),
+                    means.strides[0] as i32,
+                    &*y,
+                )
+            };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_centred_kernel_2: {error:?}");
                     rc::LAUNCH_FAILED
                 }
             }

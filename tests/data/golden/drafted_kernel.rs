@@ -202,6 +202,8 @@ pub mod drafted_module {
 
     /// y = x where x is positive, else a quarter of it; squared on request.
     ///
+    /// For calls where `x.stride(-1) == 1`.
+    ///
     /// # Safety
     /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -232,6 +234,8 @@ pub mod drafted_module {
     }
 
     /// y = x where x is positive, else a quarter of it; squared on request.
+    ///
+    /// For calls where `x.stride(-1) != 1` and `not SQUARE`.
     ///
     /// # Safety
     /// Pointers point to arrays of the given sizes and strides, whose last stride is 1 but for `x`.
@@ -538,6 +542,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `x.ndim == 1`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -560,6 +566,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `x.ndim == 2`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -584,6 +592,8 @@ pub mod drafted_module {
         };
     }
 
+    /// For calls where `TILE == OTHER`.
+    ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
     /// No block writes what another reads or writes, and arrays do not overlap.
@@ -603,6 +613,153 @@ pub mod drafted_module {
         unsafe {
             y.partition_full_mut(const_shape![TILE])
                 .store(tile, [get_tile_block_id().0])
+        };
+    }
+
+    /// Rows less their means, which are read where they are known, and else kept for another kernel.
+    ///
+    /// For calls where `not ROWS != 1`.
+    ///
+    /// # Generics
+    /// `D_VALUE`: `D`
+    ///
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn centred_kernel<E: ElementType, const KNOWN: i32, const D_VALUE: i32>(
+        x: &Tensor<E, { [-1, -1] }>,
+        means: *mut f32,
+        means_length: i32,
+        _means_stride: i32,
+        y: &Tensor<E, { [-1, -1] }>,
+    ) {
+        let means_length = size_of(means_length);
+        // `means` as a tensor, for the accesses by tiles
+        let sizes: &[i32] = &[means_length];
+        let shape: Shape<{ [-1] }> = Shape::<{ [-1] }> { dims: sizes };
+        let steps: &[i32] = &[];
+        let strides: Array<{ [1] }> = Array::<{ [1] }> { dims: steps };
+        let base: PointerTile<*mut f32, { [] }> = pointer_to_tile(means);
+        let token: Token = new_token_unordered();
+        let means_tensor = unsafe { make_tensor_view(base, shape, strides, token) };
+        let tile_view: Partition<E, { [1, D_VALUE] }> = make_partition_view(
+            x,
+            const_shape![1, D_VALUE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile: Tile<f32, { [1, D_VALUE] }> =
+            convert_tile(tile_view.load([get_tile_block_id().0, 0]));
+        let mean: Tile<f32, { [1] }> = if KNOWN != 0 {
+            let mean = get_tile_block_id().0 * 1;
+            let lanes: Tile<i32, { [1] }> = iota(const_shape![1]);
+            unsafe {
+                gather(
+                    means,
+                    means_length,
+                    broadcast_scalar(mean, const_shape![1]) + lanes,
+                )
+            }
+        } else {
+            let mean: Tile<f32, { [1] }> = reduce_sum(tile, 1i32);
+            let mean: Tile<f32, { [1] }> = mean.reshape(const_shape![1]);
+            let d_value_f32: f32 = convert_scalar(D_VALUE);
+            let mean = mean / broadcast_scalar(d_value_f32, const_shape![1]);
+            unsafe {
+                means_tensor
+                    .partition_full_mut(const_shape![1])
+                    .store(mean, [get_tile_block_id().0])
+            };
+            mean
+        };
+
+        // One mean is subtracted from all elements as it is
+        let centred = tile
+            - mean
+                .reshape(const_shape![1, 1])
+                .broadcast(const_shape![1, D_VALUE]);
+        let centred_e: Tile<E, { [1, D_VALUE] }> = convert_tile(centred);
+        unsafe {
+            y.partition_full_mut(const_shape![1, D_VALUE])
+                .store(centred_e, [get_tile_block_id().0, 0])
+        };
+    }
+
+    /// Rows less their means, which are read where they are known, and else kept for another kernel.
+    ///
+    /// For calls where `ROWS != 1`.
+    ///
+    /// # Generics
+    /// `D_VALUE`: `D`
+    ///
+    /// # Safety
+    /// Pointers point to arrays of the given sizes and strides, whose last stride is 1.
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn centred_kernel_2<
+        E: ElementType,
+        const KNOWN: i32,
+        const ROWS: i32,
+        const D_VALUE: i32,
+    >(
+        x: &Tensor<E, { [-1, -1] }>,
+        means: *mut f32,
+        means_length: i32,
+        _means_stride: i32,
+        y: &Tensor<E, { [-1, -1] }>,
+    ) {
+        let means_length = size_of(means_length);
+        // `means` as a tensor, for the accesses by tiles
+        let sizes: &[i32] = &[means_length];
+        let shape: Shape<{ [-1] }> = Shape::<{ [-1] }> { dims: sizes };
+        let steps: &[i32] = &[];
+        let strides: Array<{ [1] }> = Array::<{ [1] }> { dims: steps };
+        let base: PointerTile<*mut f32, { [] }> = pointer_to_tile(means);
+        let token: Token = new_token_unordered();
+        let means_tensor = unsafe { make_tensor_view(base, shape, strides, token) };
+        let tile_view: Partition<E, { [ROWS, D_VALUE] }> = make_partition_view(
+            x,
+            const_shape![ROWS, D_VALUE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile: Tile<f32, { [ROWS, D_VALUE] }> =
+            convert_tile(tile_view.load([get_tile_block_id().0, 0]));
+        let mean: Tile<f32, { [ROWS] }> = if KNOWN != 0 {
+            let mean = get_tile_block_id().0 * ROWS;
+            let lanes: Tile<i32, { [ROWS] }> = iota(const_shape![ROWS]);
+            unsafe {
+                gather(
+                    means,
+                    means_length,
+                    broadcast_scalar(mean, const_shape![ROWS]) + lanes,
+                )
+            }
+        } else {
+            let mean: Tile<f32, { [ROWS] }> = reduce_sum(tile, 1i32);
+            let mean: Tile<f32, { [ROWS] }> = mean.reshape(const_shape![ROWS]);
+            let d_value_f32: f32 = convert_scalar(D_VALUE);
+            let mean = mean / broadcast_scalar(d_value_f32, const_shape![ROWS]);
+            unsafe {
+                means_tensor
+                    .partition_full_mut(const_shape![ROWS])
+                    .store(mean, [get_tile_block_id().0])
+            };
+            mean
+        };
+
+        // One mean is subtracted from all elements as it is
+        let mean: Tile<f32, { [ROWS, 1] }> = mean.reshape(const_shape![ROWS, 1]);
+        let centred = tile - mean.broadcast(const_shape![ROWS, D_VALUE]);
+        let centred_e: Tile<E, { [ROWS, D_VALUE] }> = convert_tile(centred);
+        unsafe {
+            y.partition_full_mut(const_shape![ROWS, D_VALUE])
+                .store(centred_e, [get_tile_block_id().0, 0])
         };
     }
 }

@@ -76,6 +76,14 @@ def specialisations() -> list[Specialisation]:
             specialisation("_either_rank_kernel", one("x"), one("y"), tile),
             specialisation("_either_rank_kernel", two("x"), one("y"), tile),
             specialisation("_same_size_kernel", one("x"), one("y"), tile, constant("OTHER", 32)),
+            *(
+                specialisation(
+                    *("_centred_kernel", two("x"), array("means", "float32", 1), two("y")),
+                    *(constant("KNOWN", known), constant("D", 32), constant("ROWS", rows)),
+                )
+                for known in (0, 1)
+                for rows in (1, 4)
+            ),
         ]
     return found
 

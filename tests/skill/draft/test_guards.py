@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
+
 import pytest
 import torch
 from tests.skill.draft.test_wrapper import REFERENCE, loaded
@@ -78,7 +80,7 @@ def test_python_computes_what_the_constants_make(draft: KernelDraft, monkeypatch
     names["thinned"](torch.zeros(256), 0.1)
     names["thinned"](torch.zeros(255), 1.0)
     assert [arguments[2:6] for _, arguments in library.calls] == [
-        (0.1, 128, True, 1.0 / (1.0 - 0.1)),
+        (c_float(0.1).value, 128, True, c_float(1.0 / (1.0 - 0.1)).value),
         (1.0, 128, False, 0),
     ]
     assert [arguments[6] for _, arguments in library.calls] == [3, 2]  # blocks, rounded up
@@ -86,11 +88,11 @@ def test_python_computes_what_the_constants_make(draft: KernelDraft, monkeypatch
 
 def test_a_hint_by_target_is_that_of_the_gpu(draft: KernelDraft, monkeypatch: pytest.MonkeyPatch) -> None:
     host = REFERENCE.replace("occupancy=2", "occupancy=ct.ByTarget(sm_100=3, default=5)", 1)
-    names, library = loaded(wrapper_of(draft, host), monkeypatch, tuning=False)
-    for capability in ((10, 0), (9, 0)):
+    for capability, occupancy in (((10, 0), 3), ((9, 0), 5)):
+        names, library = loaded(wrapper_of(draft, host), monkeypatch, tuning=False)
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, found=capability: found)
         names["leaky"](torch.zeros(128))
-    assert [arguments[-3] for _, arguments in library.calls] == [3, 5]
+        assert [arguments[-3] for _, arguments in library.calls] == [occupancy]
 
 
 def test_a_time_out_of_the_compiler_is_kept_and_said_to_have_no_effect(

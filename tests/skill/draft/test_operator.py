@@ -191,3 +191,23 @@ def test_rustfmt_would_change_nothing(draft: KernelDraft, tmp_path: Path) -> Non
         [program, "--edition", "2024", "--check", kernel], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_branch_whose_arms_leave_other_types_behind_makes_an_entry_for_each(draft: KernelDraft) -> None:
+    centred = [entry for entry in draft.entries if entry.kernel == "_centred_kernel"]
+    assert sorted(entry.variant.guard for entry in centred) == ["(ROWS != 1)", "(not (ROWS != 1))"]
+    generics = {entry.variant.guard: [one.split(":")[0] for one in entry.entry.generics] for entry in centred}
+    assert "const ROWS" in generics["(ROWS != 1)"]
+    assert "const ROWS" not in generics["(not (ROWS != 1))"]
+
+
+def test_an_array_of_elements_and_of_tiles_is_a_pointer_and_a_tensor_made_of_it(draft: KernelDraft) -> None:
+    first = next(entry for entry in draft.entries if entry.kernel == "_centred_kernel")
+    assert "means: *mut f32" in first.entry.parameters
+    assert draft.text is not None
+    assert "let means_tensor = unsafe {" in draft.text
+
+
+def test_a_generic_that_cutile_rust_takes_for_its_own_has_another_name(draft: KernelDraft) -> None:
+    first = next(entry for entry in draft.entries if entry.kernel == "_centred_kernel")
+    assert [(one.generic, one.python) for one in first.derived] == [("D_VALUE", "D")]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tileport_skill.draft import rust
+from tileport_skill.draft.body import Body
 from tileport_skill.draft.calls.site import Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, spread
 from tileport_skill.draft.expressions import dims_from
@@ -15,6 +16,7 @@ from tileport_skill.draft.idioms import all_idioms, is_idiom, with_latency
 from tileport_skill.draft.rust import Block, Call, Expr, If, Method, Run, Unsafe, call, word
 from tileport_skill.draft.tokens import before_write, note_read, note_write, of_read
 from tileport_skill.draft.values import Array, Dims, Items, Number, Product, Symbol, Tile, Untranslatable, Value
+from tileport_skill.draft.viewed import passed, receiver
 
 PADDING = {
     "PaddingMode.UNDETERMINED": "padding::None",
@@ -52,8 +54,6 @@ class _Access:
 
 def _access(site: Site, dims: Dims) -> _Access:
     array = site.array("array")
-    if array.pointer:
-        raise Untranslatable(f"{array.name} is read both as tiles and by pointers")
     index = site.value("index")
     items = index.items if isinstance(index, Items) else (index,)
     parts = tuple(as_scalar(site.body, item, "i32").expr for item in items)
@@ -101,7 +101,7 @@ def load(site: Site) -> Value:
     array, body = access.array, site.body
     order = of_read(body, array)
     padding = site.symbol("padding_mode", "PaddingMode.UNDETERMINED")
-    view = _read_view(access, padding, order.write if order else None)
+    view = _read_view(body, access, padding, order.write if order else None)
     if access.plain and order is None and isinstance(view, Method):
         return Tile(expr=Method(view, "load", (access.index,)), element=array.element, dims=dims)
     name = body.free(f"{body.target or array.name}_view")
@@ -117,15 +117,15 @@ def load(site: Site) -> Value:
     return tile
 
 
-def _read_view(access: _Access, padding: str, after: Expr | None) -> Expr:
-    tensor = word(access.array.name)
+def _read_view(body: Body, access: _Access, padding: str, after: Expr | None) -> Expr:
+    tensor, argument = receiver(body, access.array), passed(body, access.array)
     if padding == ZERO and after is None:
         if access.order is None:
             return Method(tensor, "partition", (rust.shape(access.dims),))
         return Method(tensor, "partition_permuted", (rust.shape(access.dims), _axes(access.order)))
     order = word("dim_map::Identity") if access.order is None else _axes(access.order)
-    token = after or call("get_tensor_token", tensor)
-    return call("make_partition_view", tensor, rust.shape(access.dims), word(PADDING[padding]), order, token)
+    token = after or call("get_tensor_token", argument)
+    return call("make_partition_view", argument, rust.shape(access.dims), word(PADDING[padding]), order, token)
 
 
 def _axes(order: tuple[int, ...]) -> Call:
@@ -152,12 +152,12 @@ def store(site: Site) -> Value:
     body = site.body
     tile = body.named(as_tile(body, value, array.element, dims), f"{array.name}_tile")
     after = before_write(body, array)
-    view: Expr = Method(word(array.name), "partition_full_mut", (rust.shape(dims),))
+    view: Expr = Method(receiver(body, array), "partition_full_mut", (rust.shape(dims),))
     if access.plain and array.name not in body.orders:
         body.emit(Run(Unsafe(Method(view, "store", (tile.expr, access.index)))))
         return Symbol("None")
     if after is not None:
-        view = call("make_partition_view_mut", word(array.name), rust.shape(dims), word("padding::None"), after)
+        view = call("make_partition_view_mut", passed(body, array), rust.shape(dims), word("padding::None"), after)
     name = f"{array.name}_view"  # the next view of the array may hide this one, once it has its token
     body.taken.add(name)
     type_ = f"PartitionMut<{array.element}, {{ [{', '.join(dims)}] }}>"
@@ -177,7 +177,7 @@ def num_tiles(site: Site) -> Value:
     array, dims = site.array("array"), dims_from(site.body, site.value("shape"))
     if _order(site) is not None:
         raise Untranslatable("`ct.num_tiles` with an order")
-    view = Method(word(array.name), "partition", (rust.shape(dims),))
+    view = Method(receiver(site.body, array), "partition", (rust.shape(dims),))
     name = site.body.free(f"{array.name}_tiles")
     site.body.emit(rust.Let((name,), view))
     return Number(expr=call("num_tiles", word(f"&{name}"), word(site.integer("axis"))), dtype="i32")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tileport_skill.draft import rust
 from tileport_skill.draft.arithmetic import FLOATS, compare, is_generic, negative, on_tiles
 from tileport_skill.draft.calls.site import Handler, Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, whole
@@ -127,7 +128,18 @@ def cdiv(site: Site) -> Value:
         raise Untranslatable("`ct.cdiv` of tiles")
     a, b = as_scalar(site.body, left, "i32"), as_scalar(site.body, right, "i32")
     fixed, origin = left.fixed and right.fixed, origin_of("-(-{} // {})", left, right)
-    return Number(expr=call("ceil_div", a.expr, b.expr), dtype="i32", fixed=fixed, origin=origin)
+    return Number(
+        expr=call("ceil_div", _exact(site, a.expr), _exact(site, b.expr)), dtype="i32", fixed=fixed, origin=origin
+    )
+
+
+def _exact(site: Site, expr: Expr) -> Expr:
+    """A literal under a name with its type: of a generic function cuTile Rust takes its type to be the kernel's `E`."""
+    if not expr.flat.isdigit():
+        return expr
+    name = site.body.free("step")
+    site.body.emit(rust.Let((name,), expr, "i32"))
+    return word(name)
 
 
 def _unary(function: str, *modes: str) -> Handler:

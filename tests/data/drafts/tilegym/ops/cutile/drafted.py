@@ -124,3 +124,20 @@ def _same_size_kernel(x, y, TILE: ct.Constant[int], OTHER: ct.Constant[int]):
         ct.store(y, index=(ct.bid(0),), tile=tile)
     else:
         ct.store(y, index=(ct.bid(0),), tile=ct.cumsum(tile, axis=0))
+
+
+@ct.kernel
+def _centred_kernel(x, means, y, KNOWN: ct.Constant[int], D: ct.Constant[int], ROWS: ct.Constant[int]):
+    """Rows less their means, which are read where they are known, and else kept for another kernel."""
+    tile = ct.astype(ct.load(x, index=(ct.bid(0), 0), shape=(ROWS, D)), ct.float32)
+    if KNOWN:
+        mean = ct.gather(means, ct.bid(0) * ROWS + ct.arange(ROWS, dtype=ct.int32))
+    else:
+        mean = ct.sum(tile, axis=1) / D
+        ct.store(means, index=(ct.bid(0),), tile=mean)
+
+    # One mean is subtracted from all elements as it is
+    if ROWS != 1:
+        mean = mean[:, None]
+    centred = tile - mean
+    ct.store(y, index=(ct.bid(0), 0), tile=ct.astype(centred, y.dtype))

@@ -1,0 +1,35 @@
+"""What a proof says of a draft, and what it is checked beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileport_skill.draft.check import _speaks_against
+from tileport_skill.draft.overlay import lay_out
+from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
+from tileport_skill.tileir.verdicts import Unknown
+
+REPOSITORY = Path(__file__).parents[2] / "data" / "draftable"
+
+
+@pytest.mark.parametrize(
+    ("reason", "against"),
+    [
+        ("tileiras gave no cubin of the first input for sm_90: it did not end within 60 s.", False),
+        ("No input could be run: more time than was allowed.", False),
+        ("10 inputs gave the same results.", True),
+    ],
+)
+def test_a_proof_that_ran_out_of_time_does_not_speak_against_a_translation(reason: str, against: bool) -> None:
+    assert _speaks_against(Unknown(reasons=("The graphs differ.", reason))) is against
+
+
+def test_another_operator_whose_port_is_called_is_its_reference_where_dispatch_is_checked(tmp_path: Path) -> None:
+    checkout = open_checkout(REPOSITORY)
+    leaky = find_operator(read_operators(checkout), "leaky")
+    wrapper = "def swapped(x):\n    from tilegym.ops.cutile_rs.swapped import swapped as ported\n"
+    lay_out(checkout, leaky, wrapper, tmp_path / "copy")
+    stand_in = tmp_path / "copy/tilegym/ops/cutile_rs/swapped.py"
+    assert stand_in.read_text() == "from tilegym.ops.cutile.swapped import swapped  # noqa: F401\n"
