@@ -1,4 +1,4 @@
-"""A kernel's own test: a case for each variant, the reference's results, a program that is built here and runs on a GPU."""
+"""A kernel's own test: a case for each variant, the reference's results, a program built here and run on a GPU."""
 
 from __future__ import annotations
 
