@@ -101,9 +101,9 @@ def contract_of(work: Work, outcome: str, history: Sequence[Entry]) -> Contract:
     return Contract(outcome=outcome, files=tuple(lines), missing=tuple(lacks), uncounted=tuple(sorted(there - counted)))
 
 
-def joined(found: Contract, more: Sequence[tuple[str, Path, str]]) -> Contract:
-    """With files from elsewhere, each its kind, path and writer: what was missing of their kind no longer is."""
-    lines = tuple(_line(kind, path.name, path, by) for kind, path, by in more if path.is_file())
+def joined(found: Contract, root: Path, more: Sequence[tuple[str, str, str]]) -> Contract:
+    """With files below `root`, each its kind, path and writer: what was missing of their kind no longer is."""
+    lines = tuple(_line(kind, name, root / name, by) for kind, name, by in more if (root / name).is_file())
     kinds = {line.kind for line in lines}
     missing = tuple(lack for lack in found.missing if lack.kind not in kinds)
     return replace(found, files=found.files + lines, missing=missing)

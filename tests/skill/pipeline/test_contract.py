@@ -97,7 +97,7 @@ def test_what_others_kept_is_joined_and_no_longer_missing(finished: Place, tmp_p
     kept = tmp_path / "transcript.jsonl"
     kept.write_text("{}\n")
     before = contract_of(finished.work, "", finished.work.history())
-    gone = ("performance log", tmp_path / "nothing", "the driver")
-    after = joined(before, [("transcript", kept, "the broker"), gone])
+    gone = ("performance log", "nothing", "the driver")
+    after = joined(before, tmp_path, [("transcript", kept.name, "the broker"), gone])
     assert after.files[-1].by == "the broker"
     assert {lack.kind for lack in before.missing} - {lack.kind for lack in after.missing} == {"transcript"}
