@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import threading
 
 import pytest
 from tests.skill.pipeline.conftest import Place
@@ -120,6 +121,16 @@ def test_two_processes_do_not_work_in_one_folder(place: Place) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(RequestError, match="Another process"):
             place.submit("analyzer", "verdict: pass\n")
+        assert isinstance(place.run("check", "analyzer").exception, RequestError)
+
+
+def test_who_has_patience_gets_a_folder_once_the_other_is_done_with_it(place: Place) -> None:
+    place.begin()
+    with (place.work.root / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        threading.Timer(0.5, lambda: fcntl.flock(file, fcntl.LOCK_UN)).start()
+        with place.work.locked(patience=60):
+            pass
 
 
 def test_a_working_folder_in_the_checkout_would_become_part_of_the_port(place: Place) -> None:
