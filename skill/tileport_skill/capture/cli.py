@@ -108,8 +108,8 @@ def show_command(
     for sequence in analysis.sequences:
         if len(sequence.kernels) > 1:
             console.print(escape(f"{sequence.calls} calls launch {', then '.join(sequence.kernels)}"))
-    for captured in captures:
-        console.print(_launches(captured))
+    for one in captures:
+        console.print(_launches(one))
     for line in analysis.failures:
         console.print(escape(f"not captured: {line}"))
     if analysis.unlaunched:
