@@ -24,7 +24,8 @@ from tileport_skill.tilegym.operators import find_operator, open_checkout, read_
 from tileport_skill.tilegym.port_files import port_files
 
 OPERATORS = ("silu_and_mul", "softmax", "rms_norm", "matmul")
-"""Of the five: `group_gemm` comes to no port, so there is nothing to write without its draft."""
+UNFINISHED = "group_gemm"
+"""The fifth comes to no port, so that there is nothing to write without its draft: its way to a diagnosis."""
 _EDITOR = "str_replace_based_edit_tool"
 _EXAMPLE = "bmm"
 
@@ -38,6 +39,8 @@ def main() -> None:
             script = by_hand(operator, Path(folder) / "with" / "work")
             tree = hidden_tree(operator, Path(folder) / "without")
             show(f"{operator}, without", play(script, operator, tree.parent, judge=believed).sent)
+    with tempfile.TemporaryDirectory(prefix="tileport-bench-") as folder:
+        show(f"{UNFINISHED}, to its diagnosis", with_draft(UNFINISHED, Path(folder)).sent)
 
 
 def with_draft(operator: str, folder: Path) -> Played:

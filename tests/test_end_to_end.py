@@ -152,10 +152,20 @@ def test_the_port_went_through_its_roles_and_each_was_judged_by_its_files(attemp
     assert "16 compiled kernels equal by" in facts["kernel-writer"]
     assert "the library is built" in facts["host-builder"]
     assert "| 4 | host-builder | **pass** |" in (attempt.path / "report.md").read_text()
-    contract = json.loads((attempt.roles / "contract.json").read_text())
+    assert "interpreted, 2 of 2 kernels agree with PyTorch" in facts["kernel-writer"]
+    assert "the pipeline test builds, " in facts["kernel-writer"]
+
+
+def test_the_contract_enumerates_what_there_is_and_lacks_only_what_needs_a_gpu(attempt: AttemptFolder) -> None:
+    contract = json.loads((attempt.path / "contract.json").read_text())
     assert contract["outcome"] == "inconclusive"
     written = {one["path"]: one["by"] for one in contract["files"]}
     assert written[KERNEL] == "kernel-writer"
+    assert written["transcript.jsonl"] == "the broker"
+    assert (written["pipeline/main.rs"], written["evidence/build.log"]) == ("program", "the judge")
+    assert {one["kind"] for one in contract["missing"]} == {"correctness log", "performance log"}
+    hashes = {one["path"]: one["sha256"] for one in contract["files"]}
+    assert hashes["pipeline/kernel.rs"] == hashes[KERNEL]
 
 
 def test_what_each_role_used_is_on_record(attempt: AttemptFolder) -> None:

@@ -33,6 +33,7 @@ from tileport_driver.agent_run import (
 from tileport_driver.deliver import deliver
 from tileport_driver.draft_words import drafted_how
 from tileport_driver.failures import Transient
+from tileport_driver.final_contract import write_contract
 from tileport_driver.git import open_trusted
 from tileport_driver.gpu.judging import gpu_gates
 from tileport_driver.host.engine import docker_engine
@@ -220,6 +221,7 @@ def publish(attempt: AttemptFolder, host: Host) -> None:
 
 def report(attempt: AttemptFolder, host: Host) -> None:
     """`report.md` and `report.html`; then the trees go, unless they are asked for."""
+    write_contract(attempt)
     write_report(attempt)
     if not attempt.request().keep:
         shutil.rmtree(attempt.work, ignore_errors=True)

@@ -24,7 +24,7 @@ _HISTORY = "history.jsonl"
 def read_turns(folder: Path) -> tuple[Turn, ...]:
     """The runs, as far as they can be read: what follows a damaged line is left out."""
     entries = []
-    for line in _read(folder / _HISTORY).splitlines():
+    for line in read_plain(folder / _HISTORY).splitlines():
         try:
             entries.append(TypeAdapter(Entry).validate_json(line))
         except ValidationError:
@@ -34,7 +34,7 @@ def read_turns(folder: Path) -> tuple[Turn, ...]:
 
 def read_diagnosis(folder: Path) -> Diagnosis | None:
     """None where the port was not given up, or what stands there is no diagnosis."""
-    text = _read(folder / DIAGNOSIS)
+    text = read_plain(folder / DIAGNOSIS)
     try:
         return TypeAdapter(Diagnosis).validate_json(text) if text else None
     except ValidationError:
@@ -48,7 +48,8 @@ def machine_lacks(found: Diagnosis | None) -> str | None:
     return "The agent's container lacks what a port needs. " + " ".join(found.last.problems)
 
 
-def _read(path: Path) -> bytes:
+def read_plain(path: Path) -> bytes:
+    """Bounded, and empty for what is no plain file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

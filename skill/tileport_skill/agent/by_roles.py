@@ -22,6 +22,8 @@ You are one of several roles that port a GPU operator from cuTile Python to cuTi
 editor; there is no network. What counts is what the files do: programs check them when you end, and your word decides
 nothing that they can see.
 """
+PATIENCE = 900.0
+"""Seconds to wait for a check that a role has left running."""
 Talk = Callable[[Task, Role], Ended]
 Judge = Callable[[Work, Role, str | None, Sequence[Problem]], Entry]
 """What takes a run in; another than `submit` only where the conversations alone are looked at."""
@@ -39,7 +41,7 @@ def run_roles(work: Work, talk: Talk, judge: Judge = submit) -> Ended:
         if step.role is Role.PREFLIGHT:
             return _end("failed", "this folder has not been through preflight", turns, calls)
         try:
-            told = message(work, step)
+            told = brief(work, step.role, repair=step.repair)["prompt"]
         except RequestError as error:  # a role took away what the checkout needs to be one
             path = conclude(work, Stop(f"{step.role} cannot go on: {error}"))
             return _end("failed", f"the port was given up: {error}; see {path}", turns, calls)
@@ -52,7 +54,7 @@ def run_roles(work: Work, talk: Talk, judge: Judge = submit) -> Ended:
         if ended.over:
             path = cut_short(work, step.role, ended.reason)
             return _end("failed", f"{ended.reason}; see {path}", turns, calls, over=True)
-        with work.locked():
+        with work.locked(PATIENCE):
             judge(work, step.role, None if ended.state == "finished" else ended.reason, tampered)
     path = conclude(work, step)
     if isinstance(step, Complete):
@@ -67,29 +69,6 @@ def put_back(history: Path, kept: bytes) -> tuple[Problem, ...]:
     history.unlink(missing_ok=True)
     history.write_bytes(kept)
     return (Problem(owner=Verdict.MALFORMED, text=f"{history.name} was changed, which is no role's; it was put back"),)
-
-
-def message(work: Work, step: Run) -> str:
-    """What a role is told: pointers, nothing pasted."""
-    said = brief(work, step.role, repair=step.repair)
-    lines = [f"You are the {said['role']}. Port `{said['operator']}` in {said['repo']}.", "", "Read first:"]
-    lines += [f"- {path}" for path in said["read"]]
-    if said["draft"]:
-        lines += ["", said["draft"]]
-    if said["reports"]:
-        lines += ["", "Earlier reports, if you need them:", *(f"- {path}" for path in said["reports"])]
-    if said["repair"]:
-        lines += ["", "Your last run could not be taken:", *(f"- {text}" for text in said["repair"])]
-    lines += [
-        "",
-        "You may change only these, and your report:",
-        *(f"- {path}" for path in said["write"] or ["nothing"]),
-    ]
-    lines += ["", f"FOLDER is {work.root}, REPO is {said['repo']}. Check your work with: {said['check']}"]
-    lines += [
-        f"End by writing {said['report']}, with one last line `verdict: ` and one of {', '.join(said['verdicts'])}."
-    ]
-    return "\n".join(lines)
 
 
 def _end(state: str, reason: str, turns: int, calls: int, *, over: bool = False) -> Ended:

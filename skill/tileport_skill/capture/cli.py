@@ -17,7 +17,7 @@ from rich.table import Table
 from tileport_skill.capture.analysis import Analysis, Variant, analyse
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.records import Capture
-from tileport_skill.capture.session import capture
+from tileport_skill.capture.session import capture, read_capture
 from tileport_skill.capture.triton import read_dump
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
@@ -39,6 +39,10 @@ Dump = Annotated[
     typer.Option(
         "--triton-dump", help="A folder of Tile IR bytecode kept from Triton's backend; tried on no real one yet."
     ),
+]
+Captured = Annotated[
+    Path | None,
+    typer.Option("--captured", help="FOLDER/facts of a port by roles: shown without running the tests again."),
 ]
 Every = Annotated[
     bool, typer.Option("--all", help="Every operator of the checkout, and of its suites where they have tests.")
@@ -84,11 +88,19 @@ def capture_command(
         _print_summary(done)
 
 
-def show_command(operator: Name, repo: Repo = Path(), arch: Archs = ARCHS, out: Out = None) -> None:
+def show_command(
+    operator: Name, repo: Repo = Path(), arch: Archs = ARCHS, out: Out = None, captured: Captured = None
+) -> None:
     """Print the variants of one operator and what its tests launch."""
     checkout = open_checkout(repo)
     found = find_operator((*read_operators(checkout), *read_suites(checkout)), operator)
-    analysis, captures = _captured(checkout, found, arch, out)
+    if captured is None:
+        analysis, captures = _captured(checkout, found, arch, out)
+    else:
+        captures = tuple(map(read_capture, sorted(captured.glob("*/capture.json"))))
+        if not captures:
+            raise RequestError(f"{captured} holds no ARCH/capture.json. A role's check writes them to FOLDER/facts.")
+        analysis = analyse(checkout, found, captures)
     console = _console()
     console.print(_variants(analysis))
     console.print(_selectors(analysis))
@@ -96,8 +108,8 @@ def show_command(operator: Name, repo: Repo = Path(), arch: Archs = ARCHS, out: 
     for sequence in analysis.sequences:
         if len(sequence.kernels) > 1:
             console.print(escape(f"{sequence.calls} calls launch {', then '.join(sequence.kernels)}"))
-    for captured in captures:
-        console.print(_launches(captured))
+    for one in captures:
+        console.print(_launches(one))
     for line in analysis.failures:
         console.print(escape(f"not captured: {line}"))
     if analysis.unlaunched:

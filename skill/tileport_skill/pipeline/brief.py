@@ -14,12 +14,12 @@ DRAFTED = "A program has drafted the port already; its files are in the checkout
 
 
 def brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
-    """Paths to read, to write and to leave a report at, the verdicts there are, and what to run."""
+    """Paths to read, to write and to leave a report at, the verdicts there are, what to run; and the prompt of it."""
     checkout, operator = folder.place()
     history = folder.history()
     given, files = BRIEFS[role], port_files(checkout, operator)
     own = own_files(role, files)
-    return {
+    said: dict[str, Any] = {
         "step": "run",
         "role": str(role),
         "draft": DRAFTED if folder.task().drafted and role is Role.ANALYZER else None,
@@ -35,3 +35,26 @@ def brief(folder: Work, role: Role, *, repair: bool) -> dict[str, Any]:
         "check": f"tileport-skill check {role} --work {folder.root}",
         "then": f"tileport-skill submit {role} --work {folder.root}",
     }
+    return {**said, "prompt": prompt(said, folder)}
+
+
+def prompt(said: dict[str, Any], folder: Work) -> str:
+    """The whole of what a role is told: pointers, nothing pasted."""
+    lines = [f"You are the {said['role']}. Port `{said['operator']}` in {said['repo']}.", "", "Read first:"]
+    lines += [f"- {path}" for path in said["read"]]
+    if said["draft"]:
+        lines += ["", said["draft"]]
+    if said["reports"]:
+        lines += ["", "Earlier reports, if you need them:", *(f"- {path}" for path in said["reports"])]
+    if said["repair"]:
+        lines += ["", "Your last run could not be taken:", *(f"- {text}" for text in said["repair"])]
+    lines += [
+        "",
+        "You may change only these, and your report:",
+        *(f"- {path}" for path in said["write"] or ["nothing"]),
+    ]
+    lines += ["", f"FOLDER is {folder.root}, REPO is {said['repo']}. Check your work with: {said['check']}"]
+    lines += [
+        f"End by writing {said['report']}, with one last line `verdict: ` and one of {', '.join(said['verdicts'])}."
+    ]
+    return "\n".join(lines)

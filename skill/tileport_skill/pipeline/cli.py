@@ -89,7 +89,9 @@ def check_command(role: Which, work: Folder, as_json: Json = False) -> None:
     folder = Work(work.resolve())
     if role is Role.PREFLIGHT:
         raise RequestError("preflight has no files to check; run `tileport-skill preflight`.")
-    checked = submitting.check(folder, role, folder.report(role, folder.history()))
+    folder.task()
+    with folder.locked():  # it writes what it makes into the folder, as submitting does
+        checked = submitting.check(folder, role, folder.report(role, folder.history()))
     if as_json:
         print(json.dumps(TypeAdapter(Checked).dump_python(checked, mode="json"), indent=1))
     else:
@@ -112,9 +114,18 @@ def _described(folder: Work, step: Step) -> dict[str, Any]:
             return brief(folder, role, repair=repair)
 
 
+PRINTED = ("step", "role", "why", "diagnosis", "outcome", "contract", "missing", "do", "then", "prompt")
+"""What a person or an orchestrator needs of a step; `--json` has the rest, which the prompt says in words."""
+
+
 def _prose(said: dict[str, Any]) -> str:
-    return "\n".join(
-        f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
-        for key, value in said.items()
-        if value not in (None, [])
-    )
+    lines = []
+    for key in PRINTED:
+        value = said.get(key)
+        if value in (None, []):
+            continue
+        if isinstance(value, list):
+            lines += [f"{key}:", *(f"- {one}" for one in value)]
+        else:
+            lines.append(f"{key}:\n\n{value}" if key == "prompt" else f"{key}: {value}")
+    return "\n".join(lines)

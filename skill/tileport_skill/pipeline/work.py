@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,14 +94,19 @@ class Work:
         return step
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """One process at a time; the lock goes with its process."""
+    def locked(self, patience: float = 0.0) -> Iterator[None]:
+        """One process at a time; the lock goes with its process. Waits `patience` seconds for another's end."""
         self.root.mkdir(parents=True, exist_ok=True)
+        until = time.monotonic() + patience
         with (self.root / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise RequestError(f"Another process works in {self.root}. Wait for it.") from error
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if time.monotonic() >= until:
+                        raise RequestError(f"Another process works in {self.root}. Wait for it.") from error
+                time.sleep(0.2)
             yield
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from tileport_skill.__main__ import app
 from tileport_skill.pipeline.work import Work
+from tileport_skill.running import in_place
+from tileport_skill.running.pytorch import interpret
 
 DATA = Path(__file__).parents[2] / "data" / "checkout"
 KERNEL = "tilegym/ops/cutile_rs/scale_kernel/kernel.rs"
@@ -55,6 +59,25 @@ def _new(folder: Path) -> Place:
     shutil.copytree(DATA, folder / "repo")
     shutil.rmtree(folder / "repo/tilegym/ops/cutile_rs/scale_kernel")
     return Place(repo=folder / "repo", work=Work(folder / "work"))
+
+
+@pytest.fixture(scope="session")
+def interpreted_before() -> dict[str, list[dict[str, Any]]]:
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def interpreted_once(monkeypatch: pytest.MonkeyPatch, interpreted_before: dict[str, list[dict[str, Any]]]) -> None:
+    """What the interpreter found in the tests of one bytecode stands for the same bytecode in later tests of ours."""
+
+    def remembered(*given: Any, ports: dict[str, str], **more: Any) -> list[dict[str, Any]]:
+        contents = sorted(hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in ports.values())
+        key = "".join(contents)
+        if key not in interpreted_before:
+            interpreted_before[key] = interpret(*given, ports=ports, **more)
+        return interpreted_before[key]
+
+    monkeypatch.setattr(in_place, "interpret", remembered)
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from anthropic.types import Message
 from pydantic import TypeAdapter
 from tests.skill.pipeline.conftest import GOOD, KERNEL, Place
 
-from tileport_skill.agent.by_roles import message, run_roles
+from tileport_skill.agent.by_roles import run_roles
 from tileport_skill.agent.client import Refused, Unreachable
 from tileport_skill.agent.editor import Editor
 from tileport_skill.agent.loop import Ended, Limits, converse
 from tileport_skill.agent.shell import Shell
 from tileport_skill.agent.task import Task
 from tileport_skill.agent.tools import Toolbox
+from tileport_skill.pipeline.brief import brief
 from tileport_skill.pipeline.diagnosis import Diagnosis
 from tileport_skill.pipeline.machine import Run
 from tileport_skill.pipeline.verdicts import Role, Verdict
@@ -119,8 +120,10 @@ def test_a_model_that_refuses_is_asked_once_more_and_then_given_up(analyzed: Pla
 
 
 def test_a_role_is_told_pointers_and_nothing_is_pasted(analyzed: Place) -> None:
-    text = message(analyzed.work, Run(Role.KERNEL_WRITER))
+    text = brief(analyzed.work, Role.KERNEL_WRITER, repair=False)["prompt"]
     assert len(text) < 2_000
+    assert f"FOLDER is {analyzed.work.root}, REPO is {analyzed.repo}" in text
+    assert analyzed.run("next").output.partition("prompt:\n\n")[2].strip() == text
     assert "roles/kernel-writer.md" in text
     assert "one of equal, not-equal, blocked" in text
 

@@ -28,15 +28,17 @@ from tileport_skill.pipeline.verdicts import Role, Verdict
 
 TESTS = Path(__file__).parents[2]
 FAULTS: dict[int, dict[str, Any]] = yaml.safe_load((TESTS / "data/upstream_faults.yaml").read_text())
+BAD_INPUT: dict[str, dict[str, Any]] = yaml.safe_load((TESTS / "data/bad_input.yaml").read_text())
+"""What a role or its model may do wrong, and the tests that show what it gets for it."""
 
 
 def test_every_fault_is_accounted_for() -> None:
     assert list(FAULTS) == list(range(1, 31))
 
 
-@pytest.mark.parametrize("number", FAULTS)
-def test_what_shows_that_ours_is_without_it_is_there(number: int) -> None:
-    for named in FAULTS[number]["shown_by"]:
+@pytest.mark.parametrize("one", [*FAULTS.values(), *BAD_INPUT.values()], ids=map(str, [*FAULTS, *BAD_INPUT]))
+def test_what_shows_that_ours_is_without_it_is_there(one: dict[str, Any]) -> None:
+    for named in one["shown_by"]:
         where, name = named.split(" ", 1)
         if where == "rule":
             assert name in {rule.id for rule in RULES}, named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import threading
 
 import pytest
 from tests.skill.pipeline.conftest import Place
@@ -11,7 +12,7 @@ from tests.skill.pipeline.conftest import Place
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.pipeline.diagnosis import as_markdown, diagnose
 from tileport_skill.pipeline.ending import conclude
-from tileport_skill.pipeline.machine import ROUTES, Complete, Run, Stop
+from tileport_skill.pipeline.machine import ROUTES, Run, Stop
 from tileport_skill.pipeline.records import Entry, Problem
 from tileport_skill.pipeline.submit import MOST_REPORT_BYTES, strayed
 from tileport_skill.pipeline.validators.checked import Checked, decide
@@ -120,6 +121,16 @@ def test_two_processes_do_not_work_in_one_folder(place: Place) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(RequestError, match="Another process"):
             place.submit("analyzer", "verdict: pass\n")
+        assert isinstance(place.run("check", "analyzer").exception, RequestError)
+
+
+def test_who_has_patience_gets_a_folder_once_the_other_is_done_with_it(place: Place) -> None:
+    place.begin()
+    with (place.work.root / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        threading.Timer(0.5, lambda: fcntl.flock(file, fcntl.LOCK_UN)).start()
+        with place.work.locked(patience=60):
+            pass
 
 
 def test_a_working_folder_in_the_checkout_would_become_part_of_the_port(place: Place) -> None:
@@ -143,24 +154,6 @@ def test_every_stop_leaves_a_diagnosis_that_names_its_reason(place: Place) -> No
         text = conclude(place.work, stop).read_text()
         assert stop.why[1:] in text
         assert f"seen by {role}" in text
-
-
-def test_the_contract_names_every_file_its_writer_and_what_is_missing(place: Place) -> None:
-    place.begin()
-    tree = dict(place.work.history()[0].tree)
-    kernel = "tilegym/ops/cutile_rs/scale_kernel/kernel.rs"
-    place.write_kernel()
-    place.work.append(entry(2, Role.ANALYZER, Verdict.PASS, tree={**tree, kernel: "1"}))
-    place.work.append(entry(3, Role.KERNEL_WRITER, Verdict.EQUAL, tree={**tree, kernel: "2"}))
-    place.work.append(entry(4, Role.HOST_BUILDER, Verdict.PASS, tree={**tree, kernel: "2", "x": "3"}))
-    document = json.loads(conclude(place.work, Complete("inconclusive")).read_text())
-    found = {one["path"]: one for one in document["files"]}
-    assert found[kernel]["by"] == "kernel-writer"
-    assert len(found[kernel]["sha256"]) == 64
-    assert found["tilegym/ops/cutile_rs/__init__.py"]["by"] == "the checkout"
-    assert found["tilegym/ops/cutile_rs/scale_kernel/ffi.rs"]["sha256"] is None
-    assert found["history.jsonl"]["by"] == "program"
-    assert found["logs/build.log"] == {"path": "logs/build.log", "by": "nobody", "sha256": None}
 
 
 HOST = Problem(owner=Verdict.FAIL_HOST, text="a stride")

@@ -127,6 +127,13 @@ class Exporter:
         return records.Bytecode(sha256=name, symbol=self._symbol)
 
 
+def export_one(kernel: Any, signature: KernelSignature, arch: str, symbol: str, folder: Path) -> Answer:
+    """The bytecode of one kernel, the same bytes that a capture would keep of it."""
+    options = kernel._compiler_options
+    (answer,) = Exporter(arch, symbol, folder)._compiled(_Job(kernel, signature, {"": options})).values()
+    return answer
+
+
 _forked: dict[str, Any] = {}
 """What the forked processes find in their copy of this module: kernels cannot be sent through a pipe."""
 

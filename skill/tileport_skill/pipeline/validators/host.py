@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from tileport_skill.capture.cache import cache_folder
-from tileport_skill.emit.rust import MINIMUM, ensure_rust
-from tileport_skill.emit.tools import cuda_folder
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.judge.library import LIBRARY
 from tileport_skill.pipeline.records import Problem
@@ -23,14 +18,12 @@ from tileport_skill.pipeline.validators.facts import broken_rules
 from tileport_skill.pipeline.validators.kernel import told, unequal
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
+from tileport_skill.running.crates import built
 from tileport_skill.tilegym.operators import Checkout
 from tileport_skill.tilegym.port_files import PortFiles, port_files
 from tileport_skill.verify import ANY_SPEED, Row, verify
 
 HOST, KERNEL, ENVIRONMENT = Verdict.FAIL_HOST, Verdict.FAIL_KERNEL, Verdict.FAIL_ENVIRONMENT
-_SECONDS = 1500
-_SEED = Path("/toolchain/target")
-_SEED_LOCK = Path("/toolchain/src/seed/Cargo.lock")
 
 
 def check_host(work: Work) -> Checked:
@@ -79,54 +72,15 @@ def _absent(checkout: Checkout, files: PortFiles, *, has_tests: bool) -> list[Pr
 
 
 def _build(checkout: Checkout, work: Work) -> str:
-    """Empty if the crate builds, else the log's end. Raises `MachineryError` where there is nothing to build with.
-
-    Dependencies are compiled once for all ports of this machine, one build at a time; the library is copied out of
-    there before another port may build its own.
-    """
-    log, target = work.root / "logs" / "build.log", cache_folder() / "port-target"
-    with target.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        said = _cargo(checkout, target, log)
-        library = work.root / "scratch" / LIBRARY
-        library.parent.mkdir(parents=True, exist_ok=True)
-        library.unlink(missing_ok=True)
-        if not said:
-            shutil.copyfile(target / "release" / LIBRARY.name, library)
-    return said
-
-
-def _cargo(checkout: Checkout, target: Path, log: Path) -> str:
-    if _SEED.is_dir() and not target.exists():
-        shutil.copytree(_SEED, target, symlinks=True)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    environment = ensure_rust(MINIMUM, cache_folder()).environment(cache_folder("cargo"))
-    environment |= {"CARGO_TARGET_DIR": str(target), "CUDA_TOOLKIT_PATH": str(cuda_folder())}
-    command = ["cargo", "build", "--release", *(["--offline"] if _SEED.is_dir() else [])]
-    crate = checkout.port_dir / "cutile_kernels"
-    lock = crate / "Cargo.lock"
-    had_lock = lock.exists()
-    if not had_lock and _SEED_LOCK.is_file():
-        shutil.copyfile(_SEED_LOCK, lock)
-    (target / "release" / LIBRARY.name).unlink(missing_ok=True)
-    with log.open("wb") as file:
-        try:
-            code = subprocess.run(
-                command,
-                cwd=crate,
-                env=environment,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                timeout=_SECONDS,
-                check=False,
-            ).returncode
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise MachineryError(f"cargo could not be run to its end: {error}") from error
-        finally:
-            if not had_lock:  # it is not part of the port
-                lock.unlink(missing_ok=True)
-    text = log.read_text(encoding="utf-8", errors="replace")
-    return "" if code == 0 else text[-6000:] or f"exit {code}"
+    """Empty if the crate builds, else the log's end. The library is copied out of where the next build will lie."""
+    library = work.root / "scratch" / LIBRARY
+    library.parent.mkdir(parents=True, exist_ok=True)
+    library.unlink(missing_ok=True)
+    with built(checkout.port_dir / "cutile_kernels", LIBRARY.name, work.root / "logs" / "build.log") as made:
+        if isinstance(made, str):
+            return made
+        shutil.copyfile(made, library)
+    return ""
 
 
 def blame(log: str, files: PortFiles) -> Problem:

@@ -6,12 +6,14 @@ import shutil
 from collections import Counter
 
 from tileport_skill.emit.cli import built_emitter
+from tileport_skill.emit.entries import Problem as Refusal
 from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.records import Problem
 from tileport_skill.pipeline.validators.checked import Checked
 from tileport_skill.pipeline.validators.facts import broken_rules, captures, once_for_hints
 from tileport_skill.pipeline.validators.ir import write_ir
+from tileport_skill.pipeline.validators.second import second_proof
 from tileport_skill.pipeline.verdicts import Verdict
 from tileport_skill.pipeline.work import Work
 from tileport_skill.tilegym.port_files import port_files
@@ -28,14 +30,21 @@ def check_kernel(work: Work) -> Checked:
     if not path.is_file():
         return Checked(problems=(Problem(owner=OWNER, text=f"{path.name} is not there"),), facts=())
     problems = broken_rules(work, OWNER, "kernel")
-    emitter, known = Emitter(built_emitter()), [once_for_hints(captured) for captured in captures(work)]
+    emitter, whole = Emitter(built_emitter()), captures(work)
+    known = [once_for_hints(captured) for captured in whole]
     try:
         rows = [row for captured in known for row in verify_kernel(captured, path, emitter, budget=ANY_SPEED)]
     except RequestError as error:
         return Checked(problems=(*problems, Problem(owner=OWNER, text=str(error))), facts=())
     shutil.rmtree(work.root / "ir", ignore_errors=True)
     write_ir(work.root / "ir", known, path, emitter)
-    return Checked(problems=(*problems, *unequal(rows, OWNER)), facts=told(rows))
+    problems += unequal(rows, OWNER)
+    facts = told(rows)
+    modules = emitter.describe(path)
+    if not problems and not isinstance(modules, Refusal):  # what is not equal need not be run
+        problems, said = second_proof(work, whole[0], path, modules, emitter)
+        facts += tuple(said)
+    return Checked(problems=tuple(problems), facts=facts)
 
 
 def unequal(rows: list[Row], owner: Verdict) -> list[Problem]:

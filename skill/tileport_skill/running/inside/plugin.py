@@ -1,7 +1,8 @@
 """The pytest plugin of the child: an operator's own tests on CPU tensors, its kernels run by the interpreter.
 
-`python -m pytest -p interpreted_plugin …`, with the request as JSON in the file `TILEPORT_INTERPRETED` names. For
-each test that passes, its kernels are then falsified one at a time: a test that does not notice proves nothing.
+`python -m pytest -p tileport_skill.running.inside.plugin …`, with the request as JSON in the file that
+`TILEPORT_INTERPRETED` names. For each test that passes, its kernels are then falsified one at a time: a test that does
+not notice proves nothing. With `ports` in the request, a port's Tile IR is run in the place of what it stands for.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from typing import Any
 import pytest
 import torch
 from _pytest.runner import runtestprotocol
-from interpreted_launch import Interpreted, spy_on
 from torch.overrides import TorchFunctionMode
 
-from tileport_skill.capture.inside import device
+from tileport_skill.capture.inside import device, guard
 from tileport_skill.capture.profiles import profile_of
+from tileport_skill.running.inside.launch import Interpreted, spy_on
 
 REQUEST = json.loads(Path(os.environ["TILEPORT_INTERPRETED"]).read_text(encoding="utf-8"))
 PROFILE = dataclasses.replace(profile_of(REQUEST["arch"]), sms=4)  # persistent kernels launch a block for each
-RUNS = Interpreted(PROFILE.arch)
+RUNS = Interpreted(PROFILE.arch, REQUEST["symbol"], Path(REQUEST["ir"]), REQUEST["ports"])
 TOLERANCES: set[str] = set()
 CONTROLLED: set[str] = set()
 """Kernels whose falsification some test has noticed."""
@@ -112,6 +113,7 @@ def _run(item: pytest.Item, nextitem: pytest.Item | None, falsified: str | None)
         "reason": reason,
         "launches": dict(RUNS.launches),
         "blocks": dict(RUNS.blocks),
+        "foreign": sorted(RUNS.foreign),
         "last": RUNS.last,
         "findings": {name: sorted(found) for name, found in RUNS.findings.items()},
         "tolerances": sorted(TOLERANCES),
@@ -141,7 +143,7 @@ def _install() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    with _OnCpu(), contextlib.suppress(ImportError):
+    with _OnCpu(), contextlib.suppress(ImportError), guard.time_limit(REQUEST["test_seconds"]):
         yield
 
 

@@ -1,6 +1,7 @@
 """Stands in for `cuda.tile.launch` on CPU tensors: cuTile exports the kernel, the interpreter runs it in place.
 
-The specialisation is computed by cuTile's own launch path on fake CUDA tensors of the same layout.
+The specialisation is computed by cuTile's own launch path on fake CUDA tensors of the same layout. Where a port's
+kernel is to be run, it is found by the reference's bytecode, for which it was emitted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import cuda.tile as ct
@@ -17,11 +19,10 @@ import numpy as np
 import torch
 import torch._subclasses.fake_tensor as fake_tensor
 from cuda.tile import tune
-from cuda.tile._compile import compile_tile, parse_bytecode_version
 from cuda.tile._execution import kernel as Kernel
 from cuda.tile.compilation import ConstantConstraint, KernelSignature
 
-from tileport_skill.capture.inside.export import BYTECODE_VERSION
+from tileport_skill.capture.inside.export import export_one
 from tileport_skill.tileir.assemble import Refused, disassemble
 from tileport_skill.tileir.interpret import Limits, run
 from tileport_skill.tileir.launch import ArrayTable, Buffer, Launch, TableRow, Written
@@ -45,16 +46,23 @@ class _Stopped(BaseException):
         self.signature = signature
 
 
-@dataclass
+@dataclass(eq=False)
 class Interpreted:
     """What was launched since the last `start`, and what the interpreter found in it."""
 
     arch: str
+    symbol: str
+    ir: Path
+    """The folder that exported bytecode is kept in."""
+    ports: dict[str, str] = field(default_factory=dict)
+    """The file of a port's bytecode by the hash of the reference's; empty to run the reference's own."""
     spoiled: str | None = None
     """A kernel whose results are falsified, to see that the running test notices."""
     launches: Counter[str] = field(default_factory=Counter)
     blocks: Counter[str] = field(default_factory=Counter)
     findings: dict[str, set[str]] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    """Kernels launched under a specialisation that the port was not compiled for; the reference's own ran."""
     last: str = ""
     """The kernel launched last, to blame for what the interpreter does not know."""
 
@@ -71,6 +79,7 @@ class Interpreted:
         self.launches.clear()
         self.blocks.clear()
         self.findings.clear()
+        self.foreign.clear()
 
     def launch(self, _stream: Any, grid: Any, kernel: Any, args: Any, /, **_options: Any) -> None:
         with torch._C.DisableTorchFunction():
@@ -80,7 +89,7 @@ class Interpreted:
         function = kernel._pyfunc
         self.last = name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
         signature = self._signature(grid, kernel, args)
-        entry = _exported(kernel, _Key(signature, repr((signature, kernel._compiler_options))), self.arch)
+        entry = self._entry(name, kernel, signature)
         memory = _Memory()
         arguments: list[Buffer | ArrayTable | int | float] = []
         for value, parameter in zip(args, signature.parameters, strict=True):
@@ -96,6 +105,12 @@ class Interpreted:
         if unsure:
             self.findings.setdefault(name, set()).add("unspecified: stores results of lanes read outside an array")
         memory.write_back(outcome.buffers, falsify=self.spoiled == name)
+
+    def _entry(self, name: str, kernel: Any, signature: KernelSignature) -> Entry:
+        sha256 = _exported(kernel, _Key(signature, repr((signature, kernel._compiler_options))), self)
+        if self.ports and sha256 not in self.ports:
+            self.foreign.add(name)
+        return _read(self.ports.get(sha256) or str(self.ir / f"{sha256}.tileirbc"))
 
     def _signature(self, grid: tuple[int, ...], kernel: Any, args: tuple[Any, ...]) -> KernelSignature:
         try:
@@ -145,17 +160,17 @@ class _Key:
 
 
 @functools.lru_cache(maxsize=512)
-def _exported(kernel: Any, key: _Key, arch: str) -> Entry:
-    done = compile_tile(
-        kernel._annotated_function,
-        [key.signature],
-        sm_arch=arch,
-        compiler_options=kernel._compiler_options,
-        return_bytecode=True,
-        return_cubin=False,
-        bytecode_version=parse_bytecode_version(BYTECODE_VERSION),
-    )
-    text = disassemble(bytes(done.bytecode))
+def _exported(kernel: Any, key: _Key, runs: Interpreted) -> str:
+    """The hash of the reference's bytecode, as captures name it."""
+    done = export_one(kernel, key.signature, runs.arch, runs.symbol, runs.ir)
+    if isinstance(done, str):
+        raise TypeError(done)
+    return done.sha256
+
+
+@functools.lru_cache(maxsize=512)
+def _read(path: str) -> Entry:
+    text = disassemble(Path(path).read_bytes())
     if isinstance(text, Refused):
         raise TypeError(text.reason)
     return parse(text).entries[0]

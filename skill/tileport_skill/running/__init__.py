@@ -1,0 +1,1 @@
+"""Does a kernel run right, with neither launcher nor wrapper in the way?"""

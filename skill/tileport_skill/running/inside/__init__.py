@@ -1,0 +1,1 @@
+"""What runs in the child that interprets kernels on CPU tensors."""
