@@ -63,6 +63,8 @@ class Session:
     """Whether calls are made again with awkward arguments."""
     files: tuple[str, ...] = ()
     """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
+    widen: int = 0
+    """How many candidates are made up for each launch besides the host's own; see `inside/widen.py`."""
 
     @property
     def of_port(self) -> bool:
@@ -171,6 +173,7 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "operators": [operator.name for operator in session.operators],
         "names": sorted({name for operator in session.operators for name in operator.aliases}),
         "again": session.again,
+        "widen": session.widen,
         "arch": session.profile.arch,
         "backend": PORT_BACKEND if session.of_port else REFERENCE_BACKEND,
         "calls": session.calls,
