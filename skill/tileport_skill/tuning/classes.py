@@ -1,17 +1,16 @@
 """Shapes grouped into classes by what the choice depends on, with a rule that a wrapper can evaluate. Pure.
 
-A rule is a box: for each number of a call's arguments the range that its class was tuned on, for every type and flag its
-one value. Inside lies nothing that another class was tuned on. A shape outside of every box is unknown.
+A rule is a box: for each number of a call's arguments the range that its class was tuned on, for every type and flag
+its one value. Inside lies nothing that another class was tuned on. A shape outside of every box is unknown.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tileport_skill.capture.records import Argument, Launch, ListArgument, TensorArgument, ValueArgument
 from tileport_skill.tuning.candidates import Choice
 
 NEAR = math.log(1.02)
@@ -57,30 +56,6 @@ class ShapeClass:
 
     def holds(self, features: Features) -> bool:
         return all(bound.holds(features) for bound in self.rule)
-
-
-def features_of(launch: Launch, varying: frozenset[int]) -> dict[Path, int | str]:
-    """What a wrapper sees in a launch's arguments, but for those that candidates themselves decide."""
-    found: dict[Path, int | str] = {}
-    for position, argument in enumerate(launch.arguments):
-        if position not in varying:
-            found.update(_of(position, argument))
-    return found
-
-
-def _of(position: int, argument: Argument) -> Iterator[tuple[Path, int | str]]:
-    match argument:
-        case TensorArgument():
-            yield (position, "dtype"), argument.dtype
-            yield from (((position, axis), size) for axis, size in enumerate(argument.shape))
-        case ListArgument(items=items):
-            yield (position, "len"), len(items)
-            if items:
-                yield from _of(position, items[0])
-        case ValueArgument(type="int", text=text):
-            yield (position, None), int(text)
-        case ValueArgument(type="bool" | "str", text=text):
-            yield (position, None), text.strip("'\"")
 
 
 def classes(points: Sequence[Point]) -> tuple[ShapeClass, ...]:

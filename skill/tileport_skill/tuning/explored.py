@@ -6,8 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tileport_skill.capture.records import Capture, Launch, Specialisation
+from tileport_skill.capture.records import (
+    Argument,
+    Capture,
+    Launch,
+    ListArgument,
+    Specialisation,
+    TensorArgument,
+)
 from tileport_skill.tuning.candidates import Candidate, Choice, read_spelling
+from tileport_skill.tuning.classes import Features
+from tileport_skill.tuning.features import features_of, features_of_call
 from tileport_skill.tuning.shapes import Shape, Task
 
 CASES = "tests/rows/test_rows.py"
@@ -48,6 +57,8 @@ class Site:
     launches: tuple[Launch, ...]
     tried: tuple[Tried, ...]
     """The reference's own list first, if it has one."""
+    features: Features
+    """Of the first launch's arguments, without those that candidates decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +67,8 @@ class Way:
 
     choice: Choice
     sites: tuple[Site, ...]
+    features: Features
+    """Of the arguments of the operator's own function."""
     problem: str | None
     """Why it cannot be made so."""
 
@@ -83,6 +96,7 @@ def explored(task: Task, captured: Capture) -> tuple[ExploredCall, ...]:
                 Way(
                     choice=way,
                     sites=tuple(_sites(launches.get((number, place), []), known)),
+                    features=_features(launches.get((number, place), []), captured),
                     problem=problems.get((number, place)),
                 )
                 for place, way in enumerate(task.ways(shape))
@@ -99,9 +113,15 @@ def _case(test: str, operator: str) -> tuple[int, int] | None:
     return int(found["shape"]), int(found["way"])
 
 
+def _features(launches: list[Launch], captured: Capture) -> Features:
+    entries = [captured.entries[launch.entry] for launch in launches if launch.entry is not None]
+    return features_of_call(entries[0]) if entries else {}
+
+
 def _sites(launches: list[Launch], known: dict[str, Specialisation]) -> Iterator[Site]:
     """Candidates follow the launch they are of; what a search tried before it is launched again after it."""
     sites: dict[tuple[str, str], Site] = {}
+    varying: dict[tuple[str, str], set[int]] = {}
     tried: dict[tuple[str, str], dict[str, list[Work]]] = {}
     own: dict[tuple[str, str], set[str]] = {}
     current: tuple[str, str] | None = None
@@ -112,20 +132,36 @@ def _sites(launches: list[Launch], known: dict[str, Specialisation]) -> Iterator
         work = _work(launch, one)
         if launch.purpose == "launch":
             current, seen = key, set()
-            site = sites.setdefault(key, Site(kernel=one.kernel, module=one.module, default=(), launches=(), tried=()))
+            site = sites.setdefault(
+                key, Site(kernel=one.kernel, module=one.module, default=(), launches=(), tried=(), features={})
+            )
             sites[key] = replace(site, default=(*site.default, work), launches=(*site.launches, launch))
         elif key != current:
             own.setdefault(key, set()).add(launch.configuration or "")
         elif launch.configuration is not None and launch.configuration not in seen:
             seen.add(launch.configuration)
             tried.setdefault(key, {}).setdefault(launch.configuration, []).append(work)
+            base = sites[key].launches[-1].arguments
+            differing = (n for n, (a, b) in enumerate(zip(base, launch.arguments, strict=False)) if _differs(a, b))
+            varying.setdefault(key, set()).update(differing)
     for key, site in sites.items():
         found = tuple(
             Tried(candidate=read_spelling(text), works=tuple(works), own=text in own.get(key, ()))
             for text, works in tried.get(key, {}).items()
             if len(works) == len(site.default)
         )
-        yield replace(site, tried=found)
+        features = features_of(site.launches[0], frozenset(varying.get(key, ())))
+        yield replace(site, tried=found, features=features)
+
+
+def _differs(one: Argument, other: Argument) -> bool:
+    """Memory allocated for a trial is no difference; a size that a configuration decides is one."""
+    match one, other:
+        case TensorArgument(), TensorArgument():
+            return (one.dtype, one.shape) != (other.dtype, other.shape)
+        case ListArgument(), ListArgument():
+            return len(one.items) != len(other.items)
+    return one != other
 
 
 def _work(launch: Launch, one: Specialisation) -> Work:

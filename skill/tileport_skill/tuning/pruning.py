@@ -1,4 +1,4 @@
-"""Which candidates of a call are worth a GPU's time: duplicates and hopeless ones are left out, with the reason. Pure."""
+"""Which candidates of a call are worth a GPU's time; what repeats or is hopeless is left out with the reason. Pure."""
 
 from __future__ import annotations
 

@@ -51,8 +51,10 @@ def widened(
     # A field named after a hint that no hint is made of changes nothing: it stays as it is.
     bases = [{**fields, **{n: reference[0][n] for n in free if n in reference[0]}} for fields in reference] or [{}]
     choices = _choices(bases, hinted, arch)
-    over = [dict(zip(free, values, strict=True)) for values in itertools.product(*(_hint(n, arch) for n in free))]
-    over = [{name: value for name, value in one.items() if value is not None} for one in over]
+    over = [
+        {name: value for name, value in zip(free, values, strict=True) if value is not None}
+        for values in itertools.product(*(_hint(n, arch) for n in free))
+    ]
     known = {_key(fields, {}) for fields in bases}
     found: dict[object, tuple[tuple[float, int], Pair]] = {}
     for fields in _combined(choices):
@@ -61,7 +63,7 @@ def widened(
             key = _key(fields, hints)
             if key in known or key in found or _repeats(hints, launched):
                 continue
-            found[key] = ((away + len(hints) / 2, len(found)), (fields, hints))
+            found[key] = ((away + len(hints) / 2, len(found)), (dict(fields), dict(hints)))
     return tuple(pair for _, pair in sorted(found.values(), key=lambda one: one[0])[:most])
 
 
@@ -92,8 +94,8 @@ def _values(name: str, own: Sequence[Value], arch: str) -> list[Value]:
         return list(LATENCIES)
     if lowered.startswith(("tile", "block")) and all(_is_power(number) for number in numbers):
         low, high = max(TILE_RANGE[0], min(numbers) // 2), min(TILE_RANGE[1], 2 * max(numbers))
-        sizes = [1 << exponent for exponent in range(3, 14) if low <= 1 << exponent <= high]
-        return sorted(sizes, key=lambda size: min(abs(math.log2(size / number)) for number in numbers))
+        sizes: list[Value] = [1 << exponent for exponent in range(3, 14) if low <= 1 << exponent <= high]
+        return sorted(sizes, key=lambda size: min(abs(math.log2(float(size or 1) / n)) for n in numbers))
     return []
 
 

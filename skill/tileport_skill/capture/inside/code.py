@@ -16,7 +16,7 @@ def code_digest(function: Any) -> str:
 
 
 def launch_key(kernel: Any, signature: Any, arch: str) -> str:
-    """Names what is compiled for a launch, on every machine with the same Python and cuTile: under it cubins are kept."""
+    """Names what a launch has compiled, the same on every machine with this Python and cuTile: cubins go by it."""
     by_target = kernel._compiler_options.hints_by_target()
     hints = {**by_target.get("default", {}), **by_target.get(arch, {})}
     function = kernel._pyfunc

@@ -6,7 +6,6 @@ hints that it launches the winner with.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 from cuda.tile._execution import kernel as Kernel
 
 from tileport_skill.tuning.candidates import Value, fields_of, spelled
-from tileport_skill.tuning.space import HINTS, widened
+from tileport_skill.tuning.inside.fields import with_fields
+from tileport_skill.tuning.space import HINTS, Pair, widened
 
 Record = Callable[..., None]
 """`Recorder._record`."""
@@ -58,7 +58,7 @@ class Widening:
         if not all(reference):
             return
         hinted = list(known.hints_fn(known.space[0])) if known.hints_fn else []
-        own = [(fields, {}) for fields in reference]
+        own: list[Pair] = [(fields, {}) for fields in reference]
         for fields, hints in (*own, *widened(reference, hinted, self._arch, self._most)):
             self._one(known, kernel, fields, hints, record)
 
@@ -78,14 +78,6 @@ class Widening:
         options = kernel._compiler_options.hints_by_target()
         launched = {**options.get("default", {}), **options.get(self._arch, {})}
         return {name: launched.get(name) for name in HINTS}
-
-
-def with_fields(configuration: Any, fields: Mapping[str, Value]) -> Any:
-    """A copy of the host's own object with these values."""
-    made = copy.copy(configuration)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)  # frozen dataclasses too
-    return made
 
 
 def _function(kernel: Any, configuration: Any) -> object:
