@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import tempfile
@@ -30,6 +31,8 @@ from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tuning.table import Table as TuningTable
+from tileport_skill.tuning.table import fits, read_table
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Out = Annotated[
@@ -51,6 +54,9 @@ Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter pro
 Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Report = Annotated[Path | None, typer.Option("--report", help="Write what came out as JSON, for another program.")]
+Tuned = Annotated[
+    Path | None, typer.Option("--tuned", help="A table that `tune --out` wrote, to deliver in the wrapper.")
+]
 ARCHS = ["sm_90"]
 MOST_REASONS = 12
 NOT_RUN = (
@@ -75,6 +81,7 @@ def draft_command(
     route: Route = None,
     emitter: Program = None,
     tuning: Tuning = True,
+    tuned: Tuned = None,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
@@ -97,7 +104,8 @@ def draft_command(
             f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
         )
     draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)
-    port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
+    table = _table(checkout, found, tuned)
+    port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft, table)
     _write(out, port)
     agreements: tuple[Agreement, ...] = ()
     wrapper = port.files.get(port_files(checkout, found).wrapper)
@@ -114,6 +122,18 @@ def draft_command(
             _print_checked(agreements)
     status = checked_status(lines, None if kernel_only else agreements) if checked else exit_status(lines)
     raise typer.Exit(status or (11 if port.refused else 0))
+
+
+def _table(checkout: Checkout, operator: Operator, path: Path | None) -> TuningTable | None:
+    """The table, or None with a word on why it is not used."""
+    if path is None:
+        return None
+    table = read_table(path)
+    text = (checkout.root / operator.reference).read_bytes()
+    if (why := fits(table, operator.name, hashlib.sha256(text).hexdigest())) is not None:
+        print(f"{path} is ignored: {why}.", file=sys.stderr)
+        return None
+    return table
 
 
 def _drafted(

@@ -10,11 +10,13 @@ from tileport_skill.draft.host import read_host
 from tileport_skill.draft.launcher import print_launcher
 from tileport_skill.draft.operator import LICENCE, KernelDraft
 from tileport_skill.draft.values import Untranslatable
-from tileport_skill.draft.wrapper import print_wrapper
+from tileport_skill.draft.wrapper import Tuned, print_wrapper
 from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tuning.copies import without_copies
+from tileport_skill.tuning.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +42,22 @@ def kernel_alone(checkout: Checkout, operator: Operator, draft: KernelDraft) -> 
     return PortDraft(files={} if draft.text is None else {path: draft.text}, refused=None)
 
 
-def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
-    """The six files' new texts. Raises `RequestError` if a file to be edited is not as TileGym writes it."""
+def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table: Table | None = None) -> PortDraft:
+    """The six files' new texts, with a tuning table in the wrapper if one is given.
+
+    Raises `RequestError` if a file to be edited is not as TileGym writes it.
+    """
     paths = port_files(checkout, operator)
     if draft.text is None:
         return PortDraft(files={}, refused="not one kernel is translated")
     kernel = kernel_alone(checkout, operator, draft).files
     try:
         launcher, wrapper = launcher_and_wrapper(
-            operator, (checkout.root / operator.reference).read_text(encoding="utf-8"), draft, shared=is_there(checkout)
+            operator,
+            (checkout.root / operator.reference).read_text(encoding="utf-8"),
+            draft,
+            shared=is_there(checkout),
+            table=table,
         )
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
@@ -63,16 +72,18 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
 
 
 def launcher_and_wrapper(
-    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False
+    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False, table: Table | None = None
 ) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share.
+    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share, `table` what was tuned.
 
     Raises `Untranslatable` naming what stands in the way.
     """
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
-    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused, shared=shared)
+    host = read_host(reference if table is None or table.copies else without_copies(reference))
+    tuned = None if table is None or not table.lines else Tuned(table=table, kernel=draft.text or "")
+    wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared, tuned=tuned)
     return print_launcher(operator.name, LICENCE, functions, shared=shared), wrapper
 
 

@@ -1,8 +1,8 @@
 """Runs a tuning's plan on the GPU at hand: child processes that search and confirm, one at a time, in a given time.
 
 `python -m tileport_skill.tuning.campaign FOLDER --repo R [--seconds S]` is the whole command for a GPU machine; it
-needs the standard library, NumPy, torch, cuda-tile and cupti-python. Run again, it goes on where it was. This process never
-opens the GPU itself.
+needs the standard library, NumPy, torch, cuda-tile and cupti-python. Run again, it goes on where it was. This process
+never opens the GPU itself.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def _rule(group: Sequence[Point], telling: Sequence[Path]) -> tuple[Bound, ...]:
     return tuple(
         Bound(
             path=path,
-            low=min(point.features[path] for point in group),  # type: ignore[type-var]
-            high=max(point.features[path] for point in group),  # type: ignore[type-var]
+            low=min(point.features[path] for point in group),
+            high=max(point.features[path] for point in group),
         )
         for path in telling
         if all(path in point.features for point in group)

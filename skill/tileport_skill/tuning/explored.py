@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tileport_skill.capture.records import (
     Argument,
     Capture,
+    Entry,
     Launch,
     ListArgument,
     Specialisation,
@@ -67,8 +68,10 @@ class Way:
 
     choice: Choice
     sites: tuple[Site, ...]
+    function: str
+    """The operator's own function that was called."""
     features: Features
-    """Of the arguments of the operator's own function."""
+    """Of its arguments."""
     problem: str | None
     """Why it cannot be made so."""
 
@@ -96,7 +99,8 @@ def explored(task: Task, captured: Capture) -> tuple[ExploredCall, ...]:
                 Way(
                     choice=way,
                     sites=tuple(_sites(launches.get((number, place), []), known)),
-                    features=_features(launches.get((number, place), []), captured),
+                    function=entry.function if (entry := _entry(launches.get((number, place), []), captured)) else "",
+                    features=features_of_call(entry) if entry else {},
                     problem=problems.get((number, place)),
                 )
                 for place, way in enumerate(task.ways(shape))
@@ -113,9 +117,8 @@ def _case(test: str, operator: str) -> tuple[int, int] | None:
     return int(found["shape"]), int(found["way"])
 
 
-def _features(launches: list[Launch], captured: Capture) -> Features:
-    entries = [captured.entries[launch.entry] for launch in launches if launch.entry is not None]
-    return features_of_call(entries[0]) if entries else {}
+def _entry(launches: list[Launch], captured: Capture) -> Entry | None:
+    return next((captured.entries[launch.entry] for launch in launches if launch.entry is not None), None)
 
 
 def _sites(launches: list[Launch], known: dict[str, Specialisation]) -> Iterator[Site]:

@@ -6,7 +6,7 @@ every held-out call by the choice of the class it falls into; and each without c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tileport_skill.tuning.candidates import Choice, choice_from, plain
@@ -98,4 +98,3 @@ def features_in(document: Mapping[str, Any], call: Mapping[str, Any]) -> Feature
 
 def row_name(document: Mapping[str, Any], number: int, choice: Choice) -> str:
     return f"{document['calls'][number]['id']}{SEPARATOR}{choice.text}"
-

@@ -101,6 +101,7 @@ def _call(
         "number": number,
         "arguments": {k: list(v) if isinstance(v, tuple) else v for k, v in call.shape.row.arguments.items()},
         "held_out": call.shape.held_out,
+        "function": first.function,
         "ways": [plain(way) for way in ways],
         "contenders": [plain(one) for one in contenders],
         "features": {

@@ -80,7 +80,7 @@ def _problem(tried: Tried, answers: Mapping[str, Answer], limit: int) -> str | N
 
 
 def _spills(tried: Tried, answers: Mapping[str, Answer]) -> int:
-    found = [answers[work.ir] for work in tried.works if work.ir in answers]
+    found = [answers[work.ir] for work in tried.works if work.ir is not None and work.ir in answers]
     return max((one.needs.spills for one in found if isinstance(one, Assembled)), default=0)
 
 

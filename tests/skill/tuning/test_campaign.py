@@ -19,7 +19,11 @@ def test_the_fastest_right_choice_of_each_call_wins_and_is_measured_again(rehear
         assert "its output is wrong" in contenders[4]["lost"]
         assert "no such tile" in contenders[5]["lost"]
     jobs = read_json(folder.jobs("softmax"))
-    assert {(job["call"], *job["why"]) for job in jobs} >= {(0, "class", "winner"), (1, "class", "winner"), (2, "class")}
+    assert {(job["call"], *job["why"]) for job in jobs} >= {
+        (0, "class", "winner"),
+        (1, "class", "winner"),
+        (2, "class"),
+    }
     rows = read_json(folder.samples("softmax", 0))["rows"]
     assert {row["row"] for row in rows} == {job["row"] for job in jobs}
     assert not any("error" in row for row in rows), rows

@@ -46,8 +46,9 @@ def _with_options(backend: str, options: Mapping[str, Value]) -> Iterator[None]:
 def _filled(function: Callable[..., Any], options: Mapping[str, Value]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        # A caller who has given any of them has chosen.
-        return function(*args, **kwargs) if set(options) & set(kwargs) else function(*args, **{**kwargs, **options})
+        # A caller who has given any of them has chosen; None leaves the choice open.
+        chosen = any(kwargs.get(name) is not None for name in options)
+        return function(*args, **kwargs) if chosen else function(*args, **{**kwargs, **options})
 
     return run
 

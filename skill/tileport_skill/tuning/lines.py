@@ -1,0 +1,55 @@
+"""The lines of a table that one class of shapes makes: one for each kernel chosen for, one for the options. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tileport_skill.tuning.classes import ShapeClass
+from tileport_skill.tuning.table import Condition, Line, holds
+
+
+def lines_of(group: ShapeClass, document: Mapping[str, Any], ratio: float, low: float, high: float) -> list[Line]:
+    """Each line's rule is over what is seen where it is asked for: a kernel's arguments, or the function's."""
+    found = []
+    wanted: list[tuple[str, dict[str, Any], dict[str, int], dict[str, Any]]] = []
+    if group.choice.options:
+        wanted.append((f"{document['calls'][0]['function']}()", {}, {}, dict(group.choice.options)))
+    for kernel, candidate in group.choice.kernels:
+        wanted.append((kernel, dict(candidate.fields), dict(candidate.hints), {}))
+    for of, fields, hints, options in wanted:
+        where = _where(of, group.shapes, document)
+        if where is not None:
+            found.append(
+                Line(
+                    of=of,
+                    where=where,
+                    fields=fields,
+                    hints=hints,
+                    options=options,
+                    ratio=ratio,
+                    low=low,
+                    high=high,
+                    shapes=group.shapes,
+                )
+            )
+    return found
+
+
+def _where(of: str, shapes: Sequence[str], document: Mapping[str, Any]) -> tuple[Condition, ...] | None:
+    """The box around a class's shapes; None if a shape of another class lies in it."""
+    inside, outside = [], []
+    for call in document["calls"]:
+        kept = call["features"]["call"] if of.endswith("()") else call["features"]["kernels"].get(of)
+        if kept is None:
+            continue
+        features = {(argument, part): value for argument, part, value in kept}
+        (inside if call["id"] in shapes else outside).append(features)
+    if not inside:
+        return None
+    where = []
+    for argument, part in inside[0]:
+        values = [features.get((argument, part)) for features in inside]
+        if all(type(value) is type(values[0]) for value in values):
+            where.append((argument, part, min(values), max(values)))
+    return None if any(holds(where, features) for features in outside) else tuple(where)
