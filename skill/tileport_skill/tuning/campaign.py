@@ -104,7 +104,7 @@ class Campaign:
             before = self._progress(operator)
             self.say(f"{operator}: searching …")
             code = self._child(f"search-{operator}", "search", [operator], self.left, watched=operator)
-            if code != 0 and self._progress(operator) == before:
+            if code != 0 and self._progress(operator) == before and self.left >= _LEAST_SECONDS:
                 log = self.folder.log(f"search-{operator}")
                 raise MachineryError(
                     f"searching {operator} ends with status {code} before it does anything; see {log}."

@@ -114,10 +114,16 @@ def _rule(group: Sequence[Point], telling: Sequence[Path]) -> tuple[Bound, ...]:
 
 
 def _telling(points: Sequence[Point]) -> list[Path]:
-    """The features without those that always repeat an earlier one."""
-    found: dict[tuple[object, ...], Path] = {}
-    for path in dict.fromkeys(path for point in points for path in point.features):
-        found.setdefault(tuple(point.features.get(path) for point in points), path)
+    """The features without those that vary and always repeat an earlier one."""
+    return telling([point.features for point in points])
+
+
+def telling(features: Sequence[Features]) -> list[Path]:
+    """The paths among `features` that a rule has to name."""
+    found: dict[object, Path] = {}
+    for path in dict.fromkeys(path for one in features for path in one):
+        values = tuple(one.get(path) for one in features)
+        found.setdefault(values if len(set(values)) > 1 else path, path)
     return list(found.values())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tileport_skill.tuning.classes import ShapeClass
+from tileport_skill.tuning.classes import Features, ShapeClass, telling
 from tileport_skill.tuning.table import Condition, Line, holds
 
 
@@ -38,7 +38,8 @@ def lines_of(group: ShapeClass, document: Mapping[str, Any], ratio: float, low: 
 
 def _where(of: str, shapes: Sequence[str], document: Mapping[str, Any]) -> tuple[Condition, ...] | None:
     """The box around a class's shapes; None if a shape of another class lies in it."""
-    inside, outside = [], []
+    inside: list[Features] = []
+    outside: list[Features] = []
     for call in document["calls"]:
         kept = call["features"]["call"] if of.endswith("()") else call["features"]["kernels"].get(of)
         if kept is None:
@@ -48,8 +49,8 @@ def _where(of: str, shapes: Sequence[str], document: Mapping[str, Any]) -> tuple
     if not inside:
         return None
     where = []
-    for argument, part in inside[0]:
+    for argument, part in telling([*inside, *outside]):
         values = [features.get((argument, part)) for features in inside]
-        if all(type(value) is type(values[0]) for value in values):
+        if all(type(value) is type(values[0]) and value is not None for value in values):
             where.append((argument, part, min(values), max(values)))
     return None if any(holds(where, features) for features in outside) else tuple(where)

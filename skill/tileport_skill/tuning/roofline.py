@@ -63,7 +63,7 @@ def fraction(seconds: float, moved: float, flops: float | None, peaks: Peaks) ->
 
 def _attention(row: Mapping[str, Any]) -> float:
     pairs = row["length"] ** 2 / (2 if row.get("causal", True) else 1)
-    return 4 * row["batch"] * row["heads"] * pairs * (row["head_dim"] + row.get("pe_dim", 0) / 2)
+    return float(4 * row["batch"] * row["heads"] * pairs * (row["head_dim"] + row.get("pe_dim", 0) / 2))
 
 
 def _sink(row: Mapping[str, Any]) -> float:
@@ -72,7 +72,7 @@ def _sink(row: Mapping[str, Any]) -> float:
     for query in range(row["queries"]):
         keys = min(query + 1, row["keys"])
         seen += min(keys, row["window"]) if row["window"] else keys
-    return 4 * row["batch"] * row["kv_heads"] * row["groups"] * seen * row["head_dim"]
+    return float(4 * row["batch"] * row["kv_heads"] * row["groups"] * seen * row["head_dim"])
 
 
 _FLOPS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {

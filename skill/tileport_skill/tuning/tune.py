@@ -63,7 +63,7 @@ def prepare(
     workers: int = 0,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Prepared:
-    """Everything that needs no GPU. Raises `RequestError` for an operator without rows, or one that launches nothing."""
+    """Everything that needs no GPU. `RequestError` for an operator without rows, or one that launches nothing."""
     task = task_of(operator.name)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tileport-tune-") as folder:

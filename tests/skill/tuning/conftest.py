@@ -68,13 +68,15 @@ def _call(number: int, width: int, held_out: bool) -> dict[str, Any]:
 def rehearse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearse:
     """`rehearse(widths, held_out, fault=…)`: the folder of a whole tuning."""
 
-    def run(widths: tuple[int, ...], held_out: tuple[int, ...] = (), fault: str = "") -> TuningFolder:
+    def run(
+        widths: tuple[int, ...], held_out: tuple[int, ...] = (), fault: str = "", processes: int = 2
+    ) -> TuningFolder:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (STANDIN, DEVICE))))
         monkeypatch.setenv("STANDIN_FAULT", fault)
         folder = TuningFolder(tmp_path / "tuning")
         operators = {"softmax": document(widths, held_out)}
         write_json(folder.plan, {"arch": "sm_90", "operators": operators})
-        campaign = Campaign(folder, STANDIN, 500.0, say=lambda _text: None, processes=2)
+        campaign = Campaign(folder, STANDIN, 2000.0, say=lambda _text: None, hangs=1000.0, processes=processes)
         assert campaign.run()
         return folder
 

@@ -44,7 +44,10 @@ class Bench:
         self.rig.install()
         set_backend(BACKEND)
         self.tracer = Tracer()
-        self.runner = Runner(self.tracer, lambda: self._cold.zero_(), self.nvml.throttle)
+        self.runner = Runner(self.tracer, self._flush, self.nvml.throttle)
+
+    def _flush(self) -> None:
+        self._cold.zero_()
 
     @property
     def left(self) -> float:
@@ -137,7 +140,7 @@ class Held:
 
 
 def _same(way: dict[str, Any], choice: Choice) -> bool:
-    return way["options"] == dict(choice.options) and way["copies"] == choice.copies
+    return bool(way["options"] == dict(choice.options) and way["copies"] == choice.copies)
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
