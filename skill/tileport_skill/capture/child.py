@@ -163,6 +163,7 @@ def child_environment(checkout: Checkout, profile: Profile, scratch: Path, root:
         "TILEPORT_SMS": str(profile.sms),
         "CUTILE_RS_AUTOBUILD": "0",
         "DISABLE_FALLBACK": "1",
+        "CUTILE_RS_TUNED": "0",  # a port's tuning table is checked by itself; here it shall do as its reference does
     }
     kept = ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
     return environment | {name: os.environ[name] for name in kept if name in os.environ}

@@ -33,6 +33,7 @@ from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, 
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tuning.table import Table as TuningTable
 from tileport_skill.tuning.table import fits, read_table
+from tileport_skill.tuning.used import bare_checkout, used
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Out = Annotated[
@@ -96,21 +97,25 @@ def draft_command(
     found = find_operator(read_operators(checkout), operator)
     if not kernel_only:
         check_vacant(checkout, found)
-    with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
-        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked, again=True)
-    captures = tuple(own_kernels(captured, checkout, found) for captured in captures)
-    if not any(captured.specialisations for captured in captures):
-        raise RequestError(
-            f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
-        )
-    draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)
-    table = _table(checkout, found, tuned)
-    port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft, table)
-    _write(out, port)
-    agreements: tuple[Agreement, ...] = ()
-    wrapper = port.files.get(port_files(checkout, found).wrapper)
-    if checked and wrapper is not None:
-        agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
+    with tempfile.TemporaryDirectory(prefix="tileport-draft-") as name:
+        folder, table = Path(name), _table(checkout, found, tuned)
+        if table is not None and not table.copies:
+            checkout = bare_checkout(checkout, found, folder / "bare")
+        captures = capture(checkout, [found], arch, folder, tuning=tuning, for_ports=checked, again=True)
+        captures = tuple(own_kernels(captured, checkout, found) for captured in captures)
+        if not any(captured.specialisations for captured in captures):
+            raise RequestError(
+                f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
+            )
+        chosen = () if table is None else used(checkout, found, table, folder / "tuned", for_ports=checked)
+        everything = (*captures, *chosen)
+        draft, lines = _drafted(checkout, found, everything, emitter, checked=checked, declare=declare, route=route)
+        port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft, table)
+        _write(out, port)
+        agreements: tuple[Agreement, ...] = ()
+        wrapper = port.files.get(port_files(checkout, found).wrapper)
+        if checked and wrapper is not None:
+            agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
     seconds = time.monotonic() - started
     if report is not None:
         write_report(report_of(found.name, draft, port, seconds), report)

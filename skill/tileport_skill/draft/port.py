@@ -15,7 +15,6 @@ from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
-from tileport_skill.tuning.copies import without_copies
 from tileport_skill.tuning.table import Table
 
 
@@ -81,7 +80,7 @@ def launcher_and_wrapper(
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
-    host = read_host(reference if table is None or table.copies else without_copies(reference))
+    host = read_host(reference)
     tuned = None if table is None or not table.lines else Tuned(table=table, kernel=draft.text or "")
     wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared, tuned=tuned)
     return print_launcher(operator.name, LICENCE, functions, shared=shared), wrapper

@@ -54,6 +54,7 @@ def _call(number: int, width: int, held_out: bool) -> dict[str, Any]:
         "number": number,
         "arguments": {"m": 64, "n": width, "dtype": "float32"},
         "held_out": held_out,
+        "function": "softmax",
         "ways": [plain(Choice()), plain(WIDE)],
         "contenders": [] if held_out else [plain(one) for one in CONTENDERS],
         "features": {
