@@ -10,31 +10,31 @@ from tileport_skill.tuning.table import Line, Table
 IMPORTS = ("import copy", "import functools", "import hashlib", "import inspect", "import os", "import warnings")
 FROM_IMPORTS = ("from pathlib import Path",)
 SEARCHING = ("from types import SimpleNamespace",)
-OPEN = "_with_tuned_options"
+OPEN = "_with_table_options"
 """The decorator of functions whose options are chosen."""
 
 CODE = '''\
-_TUNED_FOR = "{kernel}"  # sha256 of the kernel.rs that was measured; for another the table is not used
-_TUNED = {{
+_TABLE_FOR = "{kernel}"  # sha256 of the kernel.rs that was measured; for another the table is not used
+_TABLE = {{
     "{arch}": {table},
 }}
-_lines = {{}}
+_TABLE_LINES = {{}}
 
 
-def _tuned_lines(device):
+def _table_lines(device):
     """The measured lines for the GPU; none for one that nobody measured, or for other kernels."""
-    if device not in _lines:
+    if device not in _TABLE_LINES:
         major, minor = torch.cuda.get_device_capability(device)
-        lines = _TUNED.get(f"sm_{{major}}{{minor}}", ()) if os.environ.get("CUTILE_RS_TUNED", "1") != "0" else ()
+        lines = _TABLE.get(f"sm_{{major}}{{minor}}", ()) if os.environ.get("CUTILE_RS_TUNED", "1") != "0" else ()
         source = Path(__file__).parent / "{operator}_kernel" / "kernel.rs"
-        if lines and not (source.is_file() and hashlib.sha256(source.read_bytes()).hexdigest() == _TUNED_FOR):
+        if lines and not (source.is_file() and hashlib.sha256(source.read_bytes()).hexdigest() == _TABLE_FOR):
             warnings.warn("{operator}: its tuning table is for another kernel.rs and is ignored", stacklevel=2)
             lines = ()
-        _lines[device] = lines
-    return _lines[device]
+        _TABLE_LINES[device] = lines
+    return _TABLE_LINES[device]
 
 
-def _holds(where, given):
+def _table_holds(where, given):
     """Whether each size, type or value lies within its bounds."""
     for name, part, low, high in where:
         value = given.get(name)
@@ -54,30 +54,31 @@ def _holds(where, given):
     return True
 
 
-def _tuned(name, given):
+def _table_line(name, given):
     """What was measured to be fastest for arguments like these; None for what nobody measured."""
-    device = next((one.device for one in given.values() if isinstance(one, torch.Tensor) and one.is_cuda), None)
-    if device is None:
+    parts = (part for one in given.values() for part in (one if isinstance(one, (list, tuple)) else (one,)))
+    device = next((part.device for part in parts if isinstance(part, torch.Tensor)), None)
+    if device is None or device.type == "cpu":
         return None
-    for line in _tuned_lines(device):
+    for line in _table_lines(device):
         if line["of"] == name:
             try:
-                if _holds(line["where"], given):
+                if _table_holds(line["where"], given):
                     return line
             except (AttributeError, IndexError, TypeError):
                 continue
     return None
 
 
-def _as_tuned(kernel, args):
+def _with_table_hints(kernel, args):
     """The kernel with the hints that were measured to be fastest, if there are any."""
-    line = _tuned(kernel.crossing.__name__, dict(enumerate(args)))
+    line = _table_line(kernel.crossing.__name__, dict(enumerate(args)))
     return kernel.replace_hints(**line["hints"]) if line and line["hints"] else kernel
 '''
 SEARCH = '''\
-def _tuned_configuration(configs, kernel, args_fn):
+def _table_configuration(configs, kernel, args_fn):
     """The measured configuration, in place of a search; None where one must be made."""
-    line = _tuned(kernel.crossing.__name__, dict(enumerate(args_fn(configs[0]))))
+    line = _table_line(kernel.crossing.__name__, dict(enumerate(args_fn(configs[0]))))
     if line is None or not line["fields"]:
         return None
     config = copy.copy(configs[0])
@@ -86,14 +87,14 @@ def _tuned_configuration(configs, kernel, args_fn):
     return SimpleNamespace(best=SimpleNamespace(config=config))
 '''
 OPTIONS = '''\
-def _with_tuned_options(function):
+def _with_table_options(function):
     """Sets what the caller left open as it was measured to be fastest."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         bound = signature.bind(*args, **kwargs).arguments
-        line = _tuned(f"{function.__name__}()", bound)
+        line = _table_line(f"{function.__name__}()", bound)
         if line is None:
             return function(*args, **kwargs)
         given = {**bound, **kwargs}

@@ -128,14 +128,14 @@ TUNED_LAUNCH = '''\
 
 def _launch(stream, grid, kernel, args):
     """Queues the kernel on the stream with the hints that were measured, and does not wait for it."""
-    _LAUNCHER.launch(stream, grid, _as_tuned(kernel, args), args)
+    _LAUNCHER.launch(stream, grid, _with_table_hints(kernel, args), args)
 '''
 TUNED_SEARCH = '''\
 
 
 def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None):
     """The configuration that was measured to be fastest, and a search where none was."""
-    measured = _tuned_configuration(list(search_space), kernel, args_fn)
+    measured = _table_configuration(list(search_space), kernel, args_fn)
     if measured is not None:
         return measured
     return _LAUNCHER.exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn)
@@ -202,12 +202,12 @@ def _with_table(text: str, tuned: Tuned, host: Host, shared: bool) -> str:
     else:
         text = text.replace(
             "    name, crossing = kernel.crossing(*args)\n",
-            "    kernel = _as_tuned(kernel, args)\n    name, crossing = kernel.crossing(*args)\n",
+            "    kernel = _with_table_hints(kernel, args)\n    name, crossing = kernel.crossing(*args)\n",
         )
         text = text.replace(
             "    configs, number, trial = list(search_space), next(_SEARCHES), {}\n",
             "    configs, number, trial = list(search_space), next(_SEARCHES), {}\n"
-            "    if (measured := _tuned_configuration(configs, kernel, args_fn)) is not None:\n"
+            "    if (measured := _table_configuration(configs, kernel, args_fn)) is not None:\n"
             "        return measured\n",
         )
     return f"{text}\n\n{tuning.block(tuned.table, tuned.kernel, searches=searches)}"

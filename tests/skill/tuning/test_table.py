@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -42,8 +42,12 @@ TABLE = Table(
 )
 
 
+class Device(NamedTuple):
+    type: str
+
+
 class Tensor:
-    is_cuda, device = True, "cuda:0"
+    device = Device("cuda")
 
     def __init__(self, *shape: int, dtype: str = "torch.float16") -> None:
         self.shape, self.dtype = shape, dtype
@@ -86,10 +90,10 @@ class Kernel:
 def test_a_known_shape_gets_its_configuration_and_its_hints(loaded: Loaded) -> None:
     wrapper = loaded()
     space = [SimpleNamespace(TILE=32, other=1), SimpleNamespace(TILE=64, other=2)]
-    found = wrapper["_tuned_configuration"](space, Kernel(), lambda _config: ARGUMENTS)
+    found = wrapper["_table_configuration"](space, Kernel(), lambda _config: ARGUMENTS)
     assert found.best.config == SimpleNamespace(TILE=128, other=1)
     assert space[0].TILE == 32, "the reference's own list is left alone"
-    assert wrapper["_as_tuned"](Kernel(occupancy=1), ARGUMENTS).hints == {"occupancy": 1, "num_ctas": 2}
+    assert wrapper["_with_table_hints"](Kernel(occupancy=1), ARGUMENTS).hints == {"occupancy": 1, "num_ctas": 2}
 
 
 @pytest.mark.parametrize(
@@ -108,34 +112,34 @@ def test_a_known_shape_gets_its_configuration_and_its_hints(loaded: Loaded) -> N
 )
 def test_an_unknown_shape_is_left_to_the_references_list(arguments: Any, loaded: Loaded) -> None:
     wrapper, kernel = loaded(), Kernel()
-    assert wrapper["_tuned_configuration"]([SimpleNamespace(TILE=32)], kernel, lambda _config: arguments) is None
-    assert wrapper["_as_tuned"](kernel, arguments) is kernel
+    assert wrapper["_table_configuration"]([SimpleNamespace(TILE=32)], kernel, lambda _config: arguments) is None
+    assert wrapper["_with_table_hints"](kernel, arguments) is kernel
 
 
 def test_a_gpu_that_nobody_measured_is_left_to_the_references_list(loaded: Loaded) -> None:
-    assert loaded(capability=(10, 0))["_tuned"]("_kernel", dict(enumerate(ARGUMENTS))) is None
+    assert loaded(capability=(10, 0))["_table_line"]("_kernel", dict(enumerate(ARGUMENTS))) is None
 
 
 @pytest.mark.parametrize("kernel", ["// another kernel\n", None])
 def test_a_table_for_another_kernel_is_ignored_and_said_once(kernel: str | None, loaded: Loaded) -> None:
     wrapper = loaded(kernel=kernel)
     with pytest.warns(UserWarning, match="is for another kernel.rs and is ignored"):
-        assert wrapper["_tuned"]("_kernel", dict(enumerate(ARGUMENTS))) is None
+        assert wrapper["_table_line"]("_kernel", dict(enumerate(ARGUMENTS))) is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert wrapper["_tuned"]("_kernel", dict(enumerate(ARGUMENTS))) is None
+        assert wrapper["_table_line"]("_kernel", dict(enumerate(ARGUMENTS))) is None
 
 
 def test_the_table_can_be_switched_off(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "CUTILE_RS_TUNED", "0")
-    assert loaded()["_tuned"]("_kernel", dict(enumerate(ARGUMENTS))) is None
+    assert loaded()["_table_line"]("_kernel", dict(enumerate(ARGUMENTS))) is None
 
 
 def test_options_are_set_where_the_caller_left_them_open(loaded: Loaded) -> None:
     def softmax(x: Tensor, wide: bool | None = None, **_more: Any) -> Any:
         return wide
 
-    call = loaded()["_with_tuned_options"](softmax)
+    call = loaded()["_with_table_options"](softmax)
     assert call(Tensor(64, 512)) is True
     assert call(Tensor(64, 512), wide=None) is True
     assert call(Tensor(64, 512), wide=False) is False
