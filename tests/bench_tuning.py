@@ -1,4 +1,4 @@
-"""`make bench`: what tuning an operator takes before a GPU is asked, with an empty cache of cubins, on TileGym's wheel."""
+"""`make bench`: what tuning takes before a GPU is asked, with an empty cache of cubins, on TileGym's wheel."""
 
 from __future__ import annotations
 
