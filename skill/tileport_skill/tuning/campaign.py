@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ PROCESSES = 5
 """Fresh processes that measure each winner again."""
 MOST_PROCESSES = 4 * PROCESSES
 """Processes started for these; some end early."""
+_MOST_ERRORS = 2
+"""Processes in which the same row broke, after which it is not tried again."""
 _HANGS = 120.0
 """Seconds without a word from a searching process, after which the contender it is at is taken to hang."""
 _POLL = 1.0
@@ -84,8 +87,8 @@ class Campaign:
             write_json(path, jobs_of(document, self._searches(operator, document)))
         jobs = read_json(path)
         for process in range(MOST_PROCESSES):
-            counts = self._confirmed(operator)
-            if all(counts.get(job["row"], 0) >= self.processes for job in jobs):
+            well, badly = self._confirmed(operator)
+            if all(well[job["row"]] >= self.processes or badly[job["row"]] >= _MOST_ERRORS for job in jobs):
                 return True
             if self.folder.samples(operator, process).is_file():
                 continue
@@ -115,13 +118,14 @@ class Campaign:
         numbers = [call["number"] for call in document["calls"] if not call["held_out"]]
         return {number: read_json(self.folder.search(operator, number)) for number in numbers}
 
-    def _confirmed(self, operator: str) -> dict[str, int]:
-        """How many processes measured each row, well or not."""
-        counts: dict[str, int] = {}
+    def _confirmed(self, operator: str) -> tuple[Counter[str], Counter[str]]:
+        """How many processes measured each row, and in how many it broke."""
+        well: Counter[str] = Counter()
+        badly: Counter[str] = Counter()
         for path in (self.folder.root / "samples").glob(f"{operator}.[0-9]*.json"):
             for record in read_json(path)["rows"]:
-                counts[record["row"]] = counts.get(record["row"], 0) + 1
-        return counts
+                (badly if "error" in record else well)[record["row"]] += 1
+        return well, badly
 
     def _progress(self, operator: str) -> float:
         """Changes with everything a searching process writes down."""

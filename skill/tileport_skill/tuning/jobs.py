@@ -16,6 +16,8 @@ from tileport_skill.tuning.halving import WORTH
 CLASS, WINNER, OPTION, COPIES = "class", "winner", "option", "copies"
 """Why a call is measured by a choice."""
 SEPARATOR = " | "
+GIVEN = "given"
+"""The feature that holds a call's flags."""
 
 
 def jobs_of(document: Mapping[str, Any], searches: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -93,7 +95,9 @@ def features_in(document: Mapping[str, Any], call: Mapping[str, Any]) -> Feature
     those of the call's one kernel; of several kernels the first one's."""
     options = any(way["options"] for one in document["calls"] for way in one["ways"])
     kept = call["features"]["call"] if options else next(iter(call["features"]["kernels"].values()), [])
-    return {(argument, part): value for argument, part, value in kept}
+    # Flags that a caller gives may make it another kernel's call with the very same arrays.
+    given = [f"{name}={value}" for name, value in sorted(call["arguments"].items()) if isinstance(value, (bool, str))]
+    return {(GIVEN, None): ", ".join(given), **{(argument, part): value for argument, part, value in kept}}
 
 
 def row_name(document: Mapping[str, Any], number: int, choice: Choice) -> str:

@@ -42,10 +42,13 @@ def _where(of: str, shapes: Sequence[str], document: Mapping[str, Any]) -> tuple
     outside: list[Features] = []
     for call in document["calls"]:
         kept = call["features"]["call"] if of.endswith("()") else call["features"]["kernels"].get(of)
-        if kept is None:
+        # A caller who has given an option is not asked about at the function.
+        if kept is None or (of.endswith("()") and not any(way["options"] for way in call["ways"])):
             continue
         features = {(argument, part): value for argument, part, value in kept}
         (inside if call["id"] in shapes else outside).append(features)
+    # What looks the same to the wrapper gets the same.
+    outside = [features for features in outside if features not in inside]
     if not inside:
         return None
     where = []

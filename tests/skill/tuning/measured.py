@@ -81,7 +81,6 @@ class Measured:
             "inputs_changed": False,
             "kernels": {"reference": ["k"], "chosen": ["k"]},
             "blocks": blocks,
-            "host_ns": {side: {"returned": 30_000, "done": 40_000} for side in ("reference", "chosen")},
             "event_ns": {"reference": 50_000, "chosen": 50_000},
             **self.record,
         }

@@ -29,6 +29,10 @@ OWN, CHOSEN = "reference", "chosen"
 """The two sides, as samples name them."""
 
 
+class OwnProblem(Exception):
+    """The reference itself does not work on a call."""
+
+
 def main() -> int:
     folder, seconds, operator, process, others = Path(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:6]
     bench = Bench(folder, operator, seconds)
@@ -66,6 +70,8 @@ def _row(bench: Bench, job: dict[str, Any]) -> dict[str, Any]:
     try:
         found |= _measured(bench, job, seed)
         bench.untouched()
+    except OwnProblem as error:
+        found["error"] = {"side": OWN, "what": str(error)}
     except SideProblem as error:
         found["error"] = {"side": CHOSEN, "what": str(error)}
     except TraceError as error:
@@ -79,7 +85,10 @@ def _row(bench: Bench, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured(bench: Bench, job: dict[str, Any], seed: int) -> dict[str, Any]:
-    held = bench.hold(bench.plan["calls"][job["call"]], seed)
+    try:
+        held = bench.hold(bench.plan["calls"][job["call"]], seed)
+    except SideProblem as error:
+        raise OwnProblem(str(error)) from error
     chosen = held.prepared(choice_from(job["choice"]))
     first = held.compared(chosen)
     kernels = held.discovered(chosen)
@@ -90,10 +99,6 @@ def _measured(bench: Bench, job: dict[str, Any], seed: int) -> dict[str, Any]:
         "inputs_changed": held.inputs_changed(),
         "kernels": {OWN: list(held.kernels.names), CHOSEN: list(kernels.names)},
         "blocks": [asdict(block) for block in measured],
-        "host_ns": {
-            side: blocks.host_ns(call, found.ns)
-            for side, call, found in ((OWN, held.own.run, held.kernels), (CHOSEN, chosen.run, kernels))
-        },
         "event_ns": {OWN: blocks.event_ns(held.own.run), CHOSEN: blocks.event_ns(chosen.run)},
     }
 
