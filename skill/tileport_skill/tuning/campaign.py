@@ -70,7 +70,7 @@ class Campaign:
 
     def _probe(self, plan: dict[str, Any]) -> None:
         if not self.folder.peaks.is_file():
-            self._child("probe", "probe", [], 180)
+            self._child("probe", "probe", [], self.left)
         if not self.folder.peaks.is_file():
             raise MachineryError(
                 f"this machine's GPU could not be asked what it is; {self.folder.log('probe')} says why."

@@ -25,12 +25,14 @@ from tileport_skill.tuning.campaign import Campaign, package_root
 from tileport_skill.tuning.folder import TuningFolder
 from tileport_skill.tuning.judged import judged
 from tileport_skill.tuning.pack import pack
+from tileport_skill.tuning.shapes import tunable
 from tileport_skill.tuning.table import write_table
 from tileport_skill.tuning.tune import MINUTES, Prepared, lay_out, prepare
 
 INCONCLUSIVE = 11
 
 Operators = Annotated[list[str] | None, typer.Argument(help="Operators to tune; all of the folder's with --from.")]
+Every = Annotated[bool, typer.Option("--all", help="Every operator of the checkout that tuning/shapes.toml names.")]
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Arch = Annotated[str, typer.Option("--arch", help="sm_90, sm_100 or sm_120.")]
 Minutes = Annotated[float, typer.Option("--budget", min=0.5, help="Minutes that one operator may take on the CPU.")]
@@ -51,6 +53,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def tune(
     operators: Operators = None,
+    every: Every = False,
     repo: Repo = Path(),
     arch: Arch = "sm_90",
     budget: Minutes = MINUTES,
@@ -70,12 +73,13 @@ def tune(
     if earlier is not None:
         _report(TuningFolder(earlier), operators or (), out, as_json)
         return
-    if not operators:
-        raise RequestError("Name the operators to tune, or a folder of samples with --from.")
+    if not operators and not every:
+        raise RequestError("Name the operators to tune, or --all, or a folder of samples with --from.")
     checkout = open_checkout(repo)
     profile = profile_of(arch)
     known = read_operators(checkout)
-    found = [find_operator(known, name) for name in operators]
+    found = [one for one in known if one.name in tunable()] if every else []
+    found = found or [find_operator(known, name) for name in operators or ()]
     prepared = [prepare(checkout, one, profile.arch, budget, workers=workers, say=_say) for one in found]
     where = raw or Path(tempfile.mkdtemp(prefix="tileport-tune-"))
     laid = lay_out(prepared, profile.arch, where)

@@ -67,6 +67,11 @@ def task_of(operator: str) -> Task:
     )
 
 
+def tunable() -> tuple[str, ...]:
+    """Operators that have held-out shapes, so that a choice can stand for more than the shapes it was tuned on."""
+    return tuple(_kept())
+
+
 @cache
 def _kept() -> Mapping[str, Any]:
     with (Path(__file__).parent / "shapes.toml").open("rb") as file:
