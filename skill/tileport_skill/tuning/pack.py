@@ -13,9 +13,7 @@ from tileport_skill.tilegym.operators import Checkout
 _PARTS = (
     "__init__.py",
     "errors.py",
-    "capture/__init__.py",
-    "capture/inside/__init__.py",
-    "capture/inside/code.py",
+    "kernel_code.py",
     "correctness",
     "tilegym",
     "timing",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 from tests.skill.capture.measure import wheel_checkout
+from tests.skill.tuning.conftest import DEVICE, STANDIN
 from typer.testing import CliRunner
 
 from tileport_skill.__main__ import app
@@ -59,15 +63,13 @@ def test_a_pack_holds_all_that_a_machine_with_a_gpu_needs(
 def test_what_is_packed_imports_without_the_rest_of_the_skill(
     checkout: Checkout, prepared: Prepared, tmp_path: Path
 ) -> None:
-    import subprocess
-    import sys
-
     pack(checkout, lay_out([prepared], "sm_90", tmp_path / "raw").root, tmp_path / "pack")
     forbidden = "import sys; sys.modules.update(dict.fromkeys(('pydantic', 'typer', 'rich', 'jinja2')))"
-    modules = "tileport_skill.tuning.campaign, tileport_skill.tuning.halving, tileport_skill.capture.inside.code"
+    names = ("campaign", "halving", "inside.probe", "inside.search", "inside.confirm")
+    modules = ", ".join(f"tileport_skill.tuning.{name}" for name in names)
     done = subprocess.run(
         [sys.executable, "-c", f"{forbidden}; import {modules}; print(tileport_skill.__file__)"],
-        env={"PYTHONPATH": str(tmp_path / "pack" / "skill")},
+        env={"PYTHONPATH": os.pathsep.join(map(str, (tmp_path / "pack" / "skill", STANDIN, DEVICE)))},
         capture_output=True,
         text=True,
         check=False,

@@ -26,9 +26,9 @@ from cuda.tile.compilation import (
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import values
-from tileport_skill.capture.inside.code import code_digest
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.widen import Searched, Widening
+from tileport_skill.kernel_code import code_digest
 
 
 class _Stopped(BaseException):

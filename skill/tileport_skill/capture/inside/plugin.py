@@ -25,7 +25,6 @@ from tileport_skill.capture.inside import checks, device, guard, lean, tensors, 
 from tileport_skill.capture.inside.again import Again
 from tileport_skill.capture.inside.benchmarks import BenchmarkFile
 from tileport_skill.capture.inside.c_calls import CallRecorder
-from tileport_skill.capture.inside.code import launch_key
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
@@ -33,6 +32,7 @@ from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.inside.widen import Widening
 from tileport_skill.capture.profiles import profile_of
 from tileport_skill.correctness.calls import is_performance
+from tileport_skill.kernel_code import launch_key
 from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, is_benchmark
 
 BACKEND_PARAMETERS = ("backend", "framework")

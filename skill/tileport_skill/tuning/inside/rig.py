@@ -17,7 +17,7 @@ from typing import Any
 import cuda.tile as ct
 from cuda.tile._execution import kernel as Kernel
 
-from tileport_skill.capture.inside.code import launch_key
+from tileport_skill.kernel_code import launch_key
 from tileport_skill.timing.inside.tuning import Tuner
 from tileport_skill.tuning.candidates import Candidate, Choice
 from tileport_skill.tuning.inside.applied import called
