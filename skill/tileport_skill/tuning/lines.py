@@ -51,9 +51,10 @@ def _where(of: str, shapes: Sequence[str], document: Mapping[str, Any]) -> tuple
     outside = [features for features in outside if features not in inside]
     if not inside:
         return None
-    where = []
+    where: list[Condition] = []
     for argument, part in telling([*inside, *outside]):
-        values = [features.get((argument, part)) for features in inside]
-        if all(type(value) is type(values[0]) and value is not None for value in values):
-            where.append((argument, part, min(values), max(values)))
+        values = [features[argument, part] for features in inside if (argument, part) in features]
+        if len(values) == len(inside) and all(type(value) is type(values[0]) for value in values):
+            low, high = min(values), max(values)
+            where.append((argument, part, low, high))
     return None if any(holds(where, features) for features in outside) else tuple(where)
