@@ -20,10 +20,10 @@ from tileport_skill.capture.cache import cache_folder, read_bytecode
 from tileport_skill.tileir.assemble import Cubin, assemble, toolchain_version
 from tileport_skill.tileir.cubin import Needs, needs
 
-SECONDS = 20
+SECONDS = 10
 """A processor's time for one kernel. On an H200 whatever took more than 5 s ran at least 2.4 times slower than the
 best; wall time says nothing of a kernel where the machine is busy."""
-_WALL = 10 * SECONDS
+_WALL = 20 * SECONDS
 """Seconds after which one is given up whatever it does."""
 
 

@@ -47,7 +47,7 @@ def test_what_spills_needs_too_much_memory_or_does_not_compile_is_out() -> None:
         "a": made("a"),
         "b": made("b", spills=400),
         "c": made("c", shared=300_000),
-        "d": Dropped(reason="compiling it: it did not end within 20 s of a processor's time"),
+        "d": Dropped(reason="compiling it: it did not end within 10 s of a processor's time"),
     }
     found = site(
         tried("a", work("a")),
@@ -60,7 +60,7 @@ def test_what_spills_needs_too_much_memory_or_does_not_compile_is_out() -> None:
     assert reasons(found, answers) == {
         "b": "400 instructions for spilled registers",
         "c": "300000 bytes of shared memory of 232448",
-        "d": "compiling it: it did not end within 20 s of a processor's time",
+        "d": "compiling it: it did not end within 10 s of a processor's time",
         "e": "TileTypeError: no such tile",
         "f": "it was not assembled",
     }
