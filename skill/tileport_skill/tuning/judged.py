@@ -74,7 +74,9 @@ class Tuning:
     def chosen(self, call: str) -> TunedRow | None:
         """The row of what the table makes of a call; None where it leaves the reference's choice."""
         group = next((one for one in self.standing if call in one.shapes), None)
-        return None if group is None else self.row(call, group.choice)
+        if group is None:
+            return None if self.table.copies else self.row(call, Choice(copies=False))
+        return self.row(call, group.choice)
 
     def best_option(self, call: str) -> TunedRow | None:
         return next((row for row in self.rows if row.call == call and OPTION in row.why), None)
@@ -94,9 +96,10 @@ def judged(folder: TuningFolder, operator: str) -> Tuning:
     standing, fallen = decided(proposed(document, searches), document, rows)
     machine = read_json(folder.machine) if folder.machine.is_file() else {}
     unsearched = tuple((one["call"], one["problem"]) for one in searches.values() if one["problem"] is not None)
-    copies = copies_of(searches) or not all(
-        row.stands for row in rows if not row.choice.copies and row.choice == Choice(copies=False)
-    )
+    copies = copies_of(searches) or not all(row.stands for row in rows if row.choice == Choice(copies=False))
+    if copies and any(not group.choice.copies for group in standing):
+        fallen += (("all", "without copies it is not as fast on every call that was measured"),)
+        standing = tuple(group for group in standing if group.choice.copies)
     return Tuning(
         operator=operator,
         arch=document["arch"],

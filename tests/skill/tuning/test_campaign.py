@@ -8,7 +8,7 @@ from tileport_skill.timing.raw import read_json
 
 
 def test_the_fastest_right_choice_of_each_call_wins_and_is_measured_again(rehearse: Rehearse) -> None:
-    folder = rehearse((256, 512), held_out=(384,), fault="aborts")
+    folder = rehearse((256, 512), held_out=(384,), fault="aborts", processes=1)
     searched = [read_json(folder.search("softmax", number)) for number in (0, 1)]
     for one in searched:
         contenders = one["contenders"]
