@@ -33,6 +33,7 @@ bench: setup
 	@.venv/bin/python -m tests.bench_attempts
 	@.venv/bin/python -m tests.bench_tileir
 	@.venv/bin/python -m tests.bench_draft
+	@.venv/bin/python -m tests.bench_tuning
 	@.venv/bin/python -m tests.bench_agent
 	@.venv/bin/python -m tests.bench_bot
 	@.venv/bin/python -m tests.skill.capture.measure

@@ -17,6 +17,7 @@ from tileport_skill.lint import cli as lint_cli
 from tileport_skill.pipeline import cli as pipeline_cli
 from tileport_skill.tileir.cli import ir_app
 from tileport_skill.timing import bench_cli
+from tileport_skill.tuning import cli as tuning_cli
 
 REQUEST_ERROR, MACHINERY_ERROR = 12, 13
 
@@ -31,6 +32,7 @@ draft_cli.add_commands(app)
 lint_cli.add_commands(app)
 pipeline_cli.add_commands(app)
 table_cli.add_commands(app)
+tuning_cli.add_commands(app)
 
 
 def main() -> None:

@@ -63,6 +63,8 @@ class Session:
     """Whether calls are made again with awkward arguments."""
     files: tuple[str, ...] = ()
     """Test files to run, of the checkout or else of our cases, instead of those of the operators."""
+    widen: int = 0
+    """How many candidates are made up for each launch besides the host's own; see `inside/widen.py`."""
 
     @property
     def of_port(self) -> bool:
@@ -161,6 +163,7 @@ def child_environment(checkout: Checkout, profile: Profile, scratch: Path, root:
         "TILEPORT_SMS": str(profile.sms),
         "CUTILE_RS_AUTOBUILD": "0",
         "DISABLE_FALLBACK": "1",
+        "CUTILE_RS_TUNED": "0",  # a port's tuning table is checked by itself; here it shall do as its reference does
     }
     kept = ("TILEPORT_CACHE", "LANG", "PYTHONPYCACHEPREFIX", "PYTHONHASHSEED")
     return environment | {name: os.environ[name] for name in kept if name in os.environ}
@@ -171,6 +174,7 @@ def _request(session: Session, root: Path, scratch: Path) -> dict[str, object]:
         "operators": [operator.name for operator in session.operators],
         "names": sorted({name for operator in session.operators for name in operator.aliases}),
         "again": session.again,
+        "widen": session.widen,
         "arch": session.profile.arch,
         "backend": PORT_BACKEND if session.of_port else REFERENCE_BACKEND,
         "calls": session.calls,

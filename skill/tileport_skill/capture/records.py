@@ -259,6 +259,10 @@ class Capture:
     """Distinct operations of host code around the launches."""
     entries: tuple[Entry, ...] = ()
     """Distinct ways the implementations were called."""
+    refused: tuple[tuple[str, str, str], ...] = ()
+    """Of a widened tuning space: kernel, configuration, and why the host's code does not take it."""
+    launch_keys: tuple[tuple[str, str], ...] = ()
+    """With it, for each specialisation the key that a launch on a GPU asks for its cubin by."""
     __pydantic_config__: ClassVar = FORBID
 
     def only(self, ids: Collection[str]) -> Capture:

@@ -35,12 +35,14 @@ def capture(
     for_ports: bool = True,
     again: bool = False,
     files: Sequence[str] = (),
+    widen: int = 0,
 ) -> tuple[Capture, ...]:
     """Captures `operators` once for each of `archs`; writes `out/<arch>/capture.json` and returns the same.
 
     A checkout without tests (a wheel) is captured with the project's own cases. With `files` these test files run
     instead of those of the operators. Without `for_ports` no launch has `port_ir`, which only a comparison with a port
-    needs and which costs as much again. With `again` calls are also made with awkward arguments (`inside/again.py`).
+    needs and which costs as much again. With `again` calls are also made with awkward arguments (`inside/again.py`),
+    with `widen` so many more candidates are recorded for each launch (`inside/widen.py`).
     """
     found = []
     for profile in [profile_of(arch) for arch in archs]:
@@ -55,6 +57,7 @@ def capture(
             for_ports=for_ports,
             again=again,
             files=tuple(files),
+            widen=widen,
         )
         run(session)
         captured = read_capture(session.answer)

@@ -25,7 +25,7 @@ def branch(body: Body, node: ast.If, run: Runner) -> None:
     if isinstance(condition.literal, bool):
         _take(body, node, condition.literal, run)
         return
-    if condition.origin in body.shared.known:
+    if condition.origin is not None and condition.origin in body.shared.known:
         _take(body, node, body.shared.known[condition.origin], run)
         return
     reached = [_is_reached(body, statements) for statements in (node.body, node.orelse)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import tempfile
@@ -30,6 +31,9 @@ from tileport_skill.emit.program import Emitter
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tuning.table import Table as TuningTable
+from tileport_skill.tuning.table import fits, read_table
+from tileport_skill.tuning.used import bare_checkout, used
 
 Repo = Annotated[Path, typer.Option("--repo", help="Root of a TileGym checkout, or of an unpacked wheel.")]
 Out = Annotated[
@@ -51,6 +55,9 @@ Program = Annotated[Path | None, typer.Option("--emitter", help="The emitter pro
 Tuning = Annotated[bool, typer.Option(help="Check every configuration of the tuning space too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Report = Annotated[Path | None, typer.Option("--report", help="Write what came out as JSON, for another program.")]
+Tuned = Annotated[
+    Path | None, typer.Option("--tuned", help="A table that `tune --out` wrote, to deliver in the wrapper.")
+]
 ARCHS = ["sm_90"]
 MOST_REASONS = 12
 NOT_PROVED = (
@@ -78,6 +85,7 @@ def draft_command(
     route: Route = None,
     emitter: Program = None,
     tuning: Tuning = True,
+    tuned: Tuned = None,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
@@ -93,20 +101,25 @@ def draft_command(
     found = find_operator(read_operators(checkout), operator)
     if not kernel_only:
         check_vacant(checkout, found)
-    with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
-        captures = capture(checkout, [found], arch, Path(folder), tuning=tuning, for_ports=checked, again=True)
-    captures = tuple(own_kernels(captured, checkout, found) for captured in captures)
-    if not any(captured.specialisations for captured in captures):
-        raise RequestError(
-            f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
-        )
-    draft, lines = _drafted(checkout, found, captures, emitter, checked=checked, declare=declare, route=route)
-    port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft)
-    _write(out, port)
-    agreements: tuple[Agreement, ...] = ()
-    wrapper = port.files.get(port_files(checkout, found).wrapper)
-    if checked and wrapper is not None:
-        agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
+    with tempfile.TemporaryDirectory(prefix="tileport-draft-") as name:
+        folder, table = Path(name), _table(checkout, found, tuned)
+        if table is not None and not table.copies:
+            checkout = bare_checkout(checkout, found, folder / "bare")
+        captures = capture(checkout, [found], arch, folder, tuning=tuning, for_ports=checked, again=True)
+        captures = tuple(own_kernels(captured, checkout, found) for captured in captures)
+        if not any(captured.specialisations for captured in captures):
+            raise RequestError(
+                f"No test of {found.name} launches a kernel of its own, so there is nothing to translate from."
+            )
+        chosen = () if table is None else used(checkout, found, table, folder / "tuned", for_ports=checked)
+        everything = (*captures, *chosen)
+        draft, lines = _drafted(checkout, found, everything, emitter, checked=checked, declare=declare, route=route)
+        port = kernel_alone(checkout, found, draft) if kernel_only else draft_port(checkout, found, draft, table)
+        _write(out, port)
+        agreements: tuple[Agreement, ...] = ()
+        wrapper = port.files.get(port_files(checkout, found).wrapper)
+        if checked and wrapper is not None:
+            agreements = check_dispatch(checkout, found, draft, wrapper, captures, tuning=tuning)
     seconds = time.monotonic() - started
     if report is not None:
         write_report(report_of(found.name, draft, port, seconds), report)
@@ -120,6 +133,18 @@ def draft_command(
             print(NOT_PROVED)
     status = checked_status(lines, None if kernel_only else agreements) if checked else exit_status(lines)
     raise typer.Exit(status or (11 if port.refused else 0))
+
+
+def _table(checkout: Checkout, operator: Operator, path: Path | None) -> TuningTable | None:
+    """The table, or None with a word on why it is not used."""
+    if path is None:
+        return None
+    table = read_table(path)
+    text = (checkout.root / operator.reference).read_bytes()
+    if (why := fits(table, operator.name, hashlib.sha256(text).hexdigest())) is not None:
+        print(f"{path} is ignored: {why}.", file=sys.stderr)
+        return None
+    return table
 
 
 def _drafted(

@@ -11,12 +11,13 @@ from tileport_skill.draft.host import read_host, registered
 from tileport_skill.draft.launcher import print_launcher
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
-from tileport_skill.draft.wrapper import print_wrapper
+from tileport_skill.draft.wrapper import Tuned, print_wrapper
 from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
 from tileport_skill.tilegym.licence import with_licence
 from tileport_skill.tilegym.operators import Checkout, Operator, read_operators
 from tileport_skill.tilegym.port_files import port_files
+from tileport_skill.tuning.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +44,18 @@ def kernel_alone(checkout: Checkout, operator: Operator, draft: KernelDraft) -> 
     return PortDraft(files=files, refused=None)
 
 
-def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
-    """The six files' new texts. Raises `RequestError` if a file to be edited is not as TileGym writes it."""
+def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table: Table | None = None) -> PortDraft:
+    """The six files' new texts, with a tuning table in the wrapper if one is given.
+
+    Raises `RequestError` if a file to be edited is not as TileGym writes it.
+    """
     paths = port_files(checkout, operator)
     if draft.text is None:
         return PortDraft(files={}, refused="not one kernel is translated")
     kernel = kernel_alone(checkout, operator, draft).files
     reference = _text(checkout, operator.reference)
     try:
-        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft)
+        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft, table)
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
         return PortDraft(files=kernel, refused=f"{error}{place}")
@@ -65,8 +69,10 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft) -> Po
     return PortDraft(files=files, refused=None)
 
 
-def launcher_and_wrapper(checkout: Checkout, operator: Operator, draft: KernelDraft) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper, shorter where the repository has what ports share.
+def launcher_and_wrapper(
+    checkout: Checkout, operator: Operator, draft: KernelDraft, table: Table | None = None
+) -> tuple[str, str]:
+    """`ffi.rs` and the wrapper, shorter where the repository has what ports share; `table` is what was tuned.
 
     Raises `Untranslatable` naming what stands in the way.
     """
@@ -75,7 +81,8 @@ def launcher_and_wrapper(checkout: Checkout, operator: Operator, draft: KernelDr
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
     shared = is_there(checkout)
     host = read_host(_text(checkout, operator.reference), _siblings(checkout, operator))
-    wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared)
+    tuned = None if table is None or not table.lines else Tuned(table=table, kernel=draft.text or "")
+    wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared, tuned=tuned)
     return print_launcher(operator.name, functions, shared=shared), wrapper
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from tileport_skill.draft import tuned as tuning
 from tileport_skill.draft.crossing import ArrayArgument, CFunction, FixedArgument, ScalarArgument
 from tileport_skill.draft.host import Host, Piece
 from tileport_skill.draft.replaced import PORTS
 from tileport_skill.infrastructure import MODULE
+from tileport_skill.tuning.table import Table
 
 WIDTH = 120
 C_TYPES = {"i32": "int32_t", "f32": "float", "bool": "int32_t"}
@@ -146,11 +149,44 @@ def {name}(*args, **kwargs):
     return ported(*args, **kwargs)
 '''
 
+TUNED_LAUNCH = '''\
+
+
+def _launch(stream, grid, kernel, args):
+    """Queues the kernel on the stream with the hints that were measured, and does not wait for it."""
+    _LAUNCHER.launch(stream, grid, _with_table_hints(kernel, args), args)
+'''
+TUNED_SEARCH = '''\
+
+
+def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=None):
+    """The configuration that was measured to be fastest, and a search where none was."""
+    measured = _table_configuration(list(search_space), kernel, args_fn)
+    if measured is not None:
+        return measured
+    return _LAUNCHER.exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn)
+'''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """A tuning table, and the text of the `kernel.rs` that it is delivered with."""
+
+    table: Table
+    kernel: str
+
+
 _REPLACED = ("_exhaustive_search", "_compiler_timeout", "_ByTarget")
 
 
 def print_wrapper(
-    operator: str, host: Host, functions: Sequence[CFunction], refused: Mapping[str, str], *, shared: bool = False
+    operator: str,
+    host: Host,
+    functions: Sequence[CFunction],
+    refused: Mapping[str, str],
+    *,
+    shared: bool = False,
+    tuned: Tuned | None = None,
 ) -> str:
     """The whole file. `refused` says of kernels that are not drafted why; `shared` is as for the launcher."""
     launched = {piece.kernel for piece in host.pieces}
@@ -158,18 +194,59 @@ def print_wrapper(
     by_kernel = {kernel: tuple(one for one in mine if one.kernel == kernel) for kernel in launched if kernel}
     blocks = [
         _head(operator, host),
-        "\n".join(_sorted({*host.imports, *_own_imports(host, shared)})),
+        "\n".join(_sorted({*host.imports, *_own_imports(host, shared), *_tuned_imports(host, tuned)})),
         '_CDEF = """\n' + "".join(f"{line}\n" for one in mine for line in _declared(one)) + '"""',
     ]
     text = "\n\n".join(block for block in blocks if block) + "\n"
     text += _launching(operator, host, shared)
     for one in host.borrowed:
         text += "\n\n" + BORROWED.format(name=one.name, module=one.module, function=one.function, ports=PORTS)
+    if tuned is not None:
+        text = _with_table(text, tuned, host, shared)
     previous: Piece | None = None
     for piece in host.pieces:
         joined = previous is not None and piece.line == previous.end + 1
-        text += ("" if joined else "\n\n") + _piece(piece, by_kernel, refused) + "\n"
+        text += ("" if joined else "\n\n") + _opened(_piece(piece, by_kernel, refused), tuned) + "\n"
         previous = piece
+    return text
+
+
+def _tuned_imports(host: Host, tuned: Tuned | None) -> set[str]:
+    if tuned is None:
+        return set()
+    options = any(line.options for line in tuned.table.lines)
+    searches = host.uses("_exhaustive_search")
+    wanted = {"import hashlib", "import os", "import warnings", "import torch", *tuning.FROM_IMPORTS}
+    wanted |= {"import functools", "import inspect"} if options else set()
+    return wanted | ({"import copy", *tuning.SEARCHING} if searches else set())
+
+
+def _with_table(text: str, tuned: Tuned, host: Host, shared: bool) -> str:
+    """The launching part, made to ask the table first."""
+    searches = host.uses("_exhaustive_search")
+    if shared:
+        text = text.replace("_launch = _LAUNCHER.launch\n", TUNED_LAUNCH)
+        text = text.replace(SHARED_TUNING, TUNED_SEARCH)
+    else:
+        text = text.replace(
+            "    name, crossing = kernel.crossing(*args)\n",
+            "    kernel = _with_table_hints(kernel, args)\n    name, crossing = kernel.crossing(*args)\n",
+        )
+        text = text.replace(
+            "    configs, number, trial = list(search_space), next(_SEARCHES), {}\n",
+            "    configs, number, trial = list(search_space), next(_SEARCHES), {}\n"
+            "    if (measured := _table_configuration(configs, kernel, args_fn)) is not None:\n"
+            "        return measured\n",
+        )
+    return f"{text}\n\n{tuning.block(tuned.table, tuned.kernel, searches=searches)}"
+
+
+def _opened(text: str, tuned: Tuned | None) -> str:
+    """With the decorator that sets options, on a function whose options are chosen."""
+    for line in tuned.table.lines if tuned is not None else ():
+        name = line.of.removesuffix("()")
+        if line.options and text.find(f"\ndef {name}(") >= 0:
+            return text.replace(f"\ndef {name}(", f"\n@{tuning.OPEN}\ndef {name}(", 1)
     return text
 
 

@@ -65,9 +65,12 @@ def disassemble(bytecode: bytes) -> str | Refused:
 
 
 @functools.lru_cache(maxsize=256)
-def assemble(bytecode: bytes, arch: str, seconds: float = ASSEMBLE_SECONDS) -> Cubin | Refused:
+def assemble(
+    bytecode: bytes, arch: str, seconds: float = ASSEMBLE_SECONDS, processor_seconds: int | None = None
+) -> Cubin | Refused:
     """The cubin of `bytecode` for `arch` (`sm_90`), made with address randomisation off, within `seconds`.
 
+    With `processor_seconds` it may take no more on a processor either, however busy the machine is.
     On sm_100 the output of `tileiras` depends on where memory happens to lie; without randomisation one input
     gives one file, so the result is remembered.
     """
@@ -78,7 +81,7 @@ def assemble(bytecode: bytes, arch: str, seconds: float = ASSEMBLE_SECONDS) -> C
         source.write_bytes(bytecode)
         options = ["--remarks=all", "--remark-format=yaml", f"--remarks-output-file={remarks}"]
         command = [tool("tileiras"), "--gpu-name", arch, *options, str(source), "-o", str(target)]
-        done = _run("tileiras", [*_without_randomisation(), *command], seconds)
+        done = _run("tileiras", [*_without_randomisation(), *command], seconds, processor_seconds)
         if isinstance(done, Refused):
             return done
         if not target.is_file():
@@ -132,13 +135,14 @@ def _without_randomisation() -> tuple[str, ...]:
     return (setarch, "-R")
 
 
-def _run(name: str, command: list[str], seconds: float) -> bytes | Refused:
+def _run(name: str, command: list[str], seconds: float, processor_seconds: int | None = None) -> bytes | Refused:
     prlimit = shutil.which("prlimit")
     if prlimit is None:
         raise MachineryError("prlimit was not found; install util-linux. Compilers run under a memory limit.")
+    limit = [] if processor_seconds is None else [f"--cpu={processor_seconds}"]
     try:
         process = subprocess.Popen(
-            [prlimit, f"--as={ADDRESS_SPACE}", "--core=0", *command],
+            [prlimit, f"--as={ADDRESS_SPACE}", "--core=0", *limit, *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -155,6 +159,9 @@ def _run(name: str, command: list[str], seconds: float) -> bytes | Refused:
             return Refused(tool=name, reason=f"it did not end within {seconds:.0f} s", timed_out=True)
     if process.returncode == 0:
         return out
+    if processor_seconds is not None and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        reason = f"it did not end within {processor_seconds} s of a processor's time"
+        return Refused(tool=name, reason=reason, timed_out=True)
     said = err.decode("utf-8", errors="replace").strip() or out.decode("utf-8", errors="replace").strip()
     ended = f"signal {-process.returncode}" if process.returncode < 0 else f"exit {process.returncode}"
     return Refused(tool=name, reason=f"{said[-2000:] or 'no message'} ({ended})")

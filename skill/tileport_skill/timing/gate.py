@@ -39,8 +39,8 @@ def run(request: Request, say: Callable[[str], None] = print) -> tuple[Timing, .
     """
     plan = make_plan(request.checkout, request.operators, request.baseline, request.candidate, budget=request.budget)
     library = find_library(request.checkout, request.library)
-    if (missing := _missing()) is not None:
-        return NotRun(why=missing, how=f"On a machine with an NVIDIA GPU: `{command(request)}`")
+    if (lacking := missing()) is not None:
+        return NotRun(why=lacking, how=f"On a machine with an NVIDIA GPU: `{command(request)}`")
     raw = RawFolder(request.raw)
     start(raw, plan)
     if not Campaign(request.checkout, library, raw, request.seconds, say).run(rows_needed):
@@ -71,7 +71,7 @@ def read(raw: Path, operators: Sequence[str] = ()) -> tuple[Timing, ...]:
     return tuple(judge(folder, operator) for operator in operators or read_json(folder.plan)["operators"])
 
 
-def _missing() -> str | None:
+def missing() -> str | None:
     """Why nothing can be measured here; None if it can be tried."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")

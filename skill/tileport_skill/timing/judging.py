@@ -118,13 +118,13 @@ def decide(
         if all("out of memory" in fault for fault in faults):
             return Inconclusive(reasons=tuple(dict.fromkeys(faults)))
         return Failed(reasons=tuple(dict.fromkeys(faults)))
-    spoilt = _spoilt(samples, state, baseline, factor, tuning_errors)
+    found = spoilt(samples, state, baseline, factor, tuning_errors)
     if baseline != TRITON and any(
         not _own(names, plan["reference_kernels"]) for names in samples.kernels.get(baseline, ())
     ):
-        spoilt.append("the reference launched none of its own kernels")
-    if spoilt:
-        return Inconclusive(reasons=tuple(dict.fromkeys(spoilt)))
+        found.append("the reference launched none of its own kernels")
+    if found:
+        return Inconclusive(reasons=tuple(dict.fromkeys(found)))
     return _rule(interval(samples.ratios["cold"]), samples.processes, plan["most_processes"])
 
 
@@ -142,9 +142,10 @@ def _rule(cold: Interval, processes: int, most: int) -> Verdict:
     return Inconclusive(reasons=(f"the interval is too wide to decide: reference ÷ port is {text}",))
 
 
-def _spoilt(
+def spoilt(
     samples: RowSamples, state: Conditions, baseline: str, factor: Factor | None, tuning_errors: dict[str, str]
 ) -> list[str]:
+    """Why nothing follows from a measurement; nothing where it can be trusted."""
     found = [f"the reference could not be tuned: {tuning_errors[baseline]}"] if baseline in tuning_errors else []
     found += [f"the reference raised {problem.what}" for problem in samples.problems if problem.side == baseline]
     nobody = [problem.what for problem in samples.problems if problem.side is None]

@@ -133,14 +133,15 @@ def side_of(
 ) -> Side:
     """Medians of one side; `letter` is `A` for the reference and `B` for the port."""
     measured = [record for record in records if "error" not in record]
+    hosts = [record["host_ns"][backend] for record in measured if "host_ns" in record]  # tuning measures none
     scale = 1000 * (factor or 1.0)
     return Side(
         backend=backend,
         cold_us=_median([_time(record, "cold", letter) / scale for record in measured]),
         warm_us=_median([_time(record, "warm", letter) / scale for record in measured]),
         event_us=_median([record["event_ns"][backend] / 1000 for record in measured]),
-        host_us=_median([record["host_ns"][backend]["returned"] / 1000 for record in measured]),
-        host_done_us=_median([record["host_ns"][backend]["done"] / 1000 for record in measured]),
+        host_us=_median([host["returned"] / 1000 for host in hosts]),
+        host_done_us=_median([host["done"] / 1000 for host in hosts]),
         kernels=tuple(measured[0]["kernels"][backend]) if measured else (),
         tuned=tuned(raw, operator, row, backend),
     )

@@ -10,8 +10,8 @@ from cuda.tile._compile import compile_tile, parse_bytecode_version
 from cuda.tile._execution import kernel as Kernel
 from cuda.tile.compilation import ArrayConstraint, CallingConvention, ConstantConstraint, KernelSignature
 
-from tileport_skill.capture.inside.code import code_digest
 from tileport_skill.capture.inside.export import BYTECODE_VERSION, Exporter, _Job
+from tileport_skill.kernel_code import code_digest
 
 
 @ct.kernel

@@ -19,8 +19,9 @@ from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.host import Borrowed, read_host
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
-from tileport_skill.draft.wrapper import print_wrapper
+from tileport_skill.draft.wrapper import Tuned, print_wrapper
 from tileport_skill.infrastructure import MODULE
+from tileport_skill.tuning.table import Line, Table
 
 REFERENCE = (Path(__file__).parents[2] / "data/drafts/host.py.txt").read_text(encoding="utf-8")
 
@@ -194,6 +195,44 @@ def test_with_the_shared_launcher_the_same_is_launched_by_a_wrapper_half_as_long
         names["rows"](torch.zeros(7, 30), torch.zeros(30))
         calls.append(library.calls)
     assert calls[0] == calls[1] != []
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(("width", "launched"), [(30, [4]), (64, [1, 2, 4, 4])])
+def test_a_measured_configuration_is_launched_without_a_search_and_unknown_shapes_are_searched(
+    draft: KernelDraft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared: bool, width: int, launched: list[int]
+) -> None:
+    functions = [c_function("drafted", entry) for entry in draft.entries]
+    line = Line(
+        of="_rows_kernel",
+        where=((0, 0, 1, 9), (0, 1, 16, 32)),
+        fields={"occupancy": 4},
+        hints={},
+        options={},
+        ratio=1.2,
+        low=1.1,
+        high=1.3,
+        shapes=("a",),
+    )
+    table = Table(
+        operator="drafted",
+        arch="sm_90",
+        reference_sha256="",
+        date="2026-11-30",
+        gpu="a GPU",
+        versions={},
+        copies=True,
+        lines=(line,),
+    )
+    tuned = Tuned(table=table, kernel="// the kernel\n")
+    text = print_wrapper("drafted", read_host(REFERENCE), functions, {}, shared=shared, tuned=tuned)
+    (tmp_path / "drafted_kernel").mkdir()
+    (tmp_path / "drafted_kernel" / "kernel.rs").write_text("// the kernel\n", encoding="utf-8")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))
+    names, library = loaded(text, monkeypatch, tuning=True)
+    names["__file__"] = str(tmp_path / "drafted.py")
+    names["rows"](torch.zeros(7, width, device="meta"), torch.zeros(width, device="meta"))
+    assert [arguments[-3] for _, arguments in library.calls] == launched
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tileport_skill.errors import MachineryError
 from tileport_skill.tileir import assemble as module
 from tileport_skill.tileir.assemble import Cubin, Refused, assemble, disassemble, tool
+from tileport_skill.tileir.cubin import needs
 
 
 def test_bytecode_comes_back_as_text_with_its_entry(gemm):
@@ -43,6 +45,19 @@ def test_remarks_name_the_load_instructions_chosen(gemm):
     cubin = assemble(gemm("a_times_b"), "sm_90")
     assert isinstance(cubin, Cubin)
     assert "TMA Load instruction" in cubin.remarks
+
+
+def test_what_a_kernel_needs_is_read_off_its_cubin(gemm):
+    cubin = assemble(gemm("a_times_b"), "sm_90")
+    assert isinstance(cubin, Cubin)
+    asked = needs(cubin.image)
+    assert asked.instructions > 100
+    assert asked.shared > 0
+    assert asked.threads in (128, 256, 384)
+    assert 0 < asked.registers <= 255
+    assert asked.spills == 0
+    with pytest.raises((ValueError, struct.error)):
+        needs(b"no cubin")
 
 
 @pytest.mark.parametrize("arch", ["sm_99", "gfx942", "", "sm_90 --sanitize=memcheck"])

@@ -57,7 +57,7 @@ def test_a_folder_without_samples_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_gpu_nothing_is_run_and_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "_missing", lambda: "An NVIDIA GPU is needed, and this machine has no NVIDIA driver.")
+    monkeypatch.setattr(gate, "missing", lambda: "An NVIDIA GPU is needed, and this machine has no NVIDIA driver.")
     library = tmp_path / "libcutile_kernels.so"
     library.touch()
     request = gate.Request(

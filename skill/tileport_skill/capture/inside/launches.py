@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import cuda.tile as ct
@@ -25,8 +26,9 @@ from cuda.tile.compilation import (
 
 from tileport_skill.capture import records
 from tileport_skill.capture.inside import values
-from tileport_skill.capture.inside.code import code_digest
 from tileport_skill.capture.inside.host import HostRecorder
+from tileport_skill.capture.inside.widen import Searched, Widening
+from tileport_skill.kernel_code import code_digest
 
 
 class _Stopped(BaseException):
@@ -49,9 +51,11 @@ class Compilable:
 class Recorder:
     """Collects launches and the distinct specialisations among them, for one architecture."""
 
-    def __init__(self, arch: str, host: HostRecorder) -> None:
+    def __init__(self, arch: str, host: HostRecorder, widening: Widening | None = None) -> None:
         self.arch = arch
         self.host = host
+        self.widening = widening
+        """Makes up more candidates for whatever is launched; None unless a wider tuning space is asked for."""
         self.test = ""
         self.again = False
         """Whether a call is made once more: host work is no news then, and one configuration is enough."""
@@ -73,6 +77,8 @@ class Recorder:
         self._storages.clear()
         self._alive.clear()
         self.host.start()
+        if self.widening is not None:
+            self.widening.start()
 
     def forget(self, test: str, known: int) -> None:
         """Takes back what the test launched that was begun with `known` kinds of kernels seen."""
@@ -83,6 +89,9 @@ class Recorder:
 
     def _launch(self, _stream: Any, grid: Any, kernel: Any, args: Any, /, **_options: Any) -> None:
         self._record("launch", grid, kernel, args)
+        if self.widening is not None and not self.again:
+            with self._unobserved():
+                self.widening.launched(grid, kernel, args, self._record)
 
     def _search(
         self,
@@ -98,17 +107,25 @@ class Recorder:
         space = list(search_space)
         if not space:
             raise ValueError("Search space is empty.")
-        # What the tuner needs for its trials is no part of the operator's work.
-        before, self.host.paused = self.host.paused, True
-        try:
+        with self._unobserved():
             for configuration in space[:1] if self.again else space:
                 chosen = kernel if isinstance(kernel, Kernel) else kernel(configuration)
                 hinted = chosen.replace_hints(**(hints_fn(configuration) if hints_fn else {}))
                 self._record("tune", grid_fn(configuration), hinted, args_fn(configuration), repr(configuration))
-        finally:
-            self.host.paused = before
+        if self.widening is not None:
+            searched = Searched(space=space, grid_fn=grid_fn, args_fn=args_fn, hints_fn=hints_fn)
+            self.widening.searched(kernel, searched)
         best = tune.Measurement(config=space[0], mean_us=1.0, num_samples=1, error_margin_us=0.1)
         return tune.TuningResult(best=best, successes=[best], failures=[])
+
+    @contextmanager
+    def _unobserved(self) -> Iterator[None]:
+        """What a tuner needs for its trials is no part of the operator's work."""
+        before, self.host.paused = self.host.paused, True
+        try:
+            yield
+        finally:
+            self.host.paused = before
 
     def _record(self, purpose: Any, grid: Any, kernel: Any, args: Any, configuration: str | None = None) -> None:
         grid = tuple(int(size) for size in grid)

@@ -29,8 +29,10 @@ from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
+from tileport_skill.capture.inside.widen import Widening
 from tileport_skill.capture.profiles import profile_of
 from tileport_skill.correctness.calls import is_performance
+from tileport_skill.kernel_code import launch_key
 from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, is_benchmark
 
 BACKEND_PARAMETERS = ("backend", "framework")
@@ -47,7 +49,8 @@ lean.install((REQUEST["root"], REQUEST["package"]))
 device.install(PROFILE)
 tensors.install(REQUEST["package"], REQUEST["root"])
 values.install()
-RECORDER = Recorder(PROFILE.arch, HostRecorder(REQUEST["package"], REQUEST["root"]))
+WIDENING = Widening(PROFILE.arch, REQUEST["widen"]) if REQUEST["widen"] else None
+RECORDER = Recorder(PROFILE.arch, HostRecorder(REQUEST["package"], REQUEST["root"]), WIDENING)
 RECORDER.install()
 PORT = CallRecorder() if REQUEST["calls"] else PortRecorder(Path(REQUEST["launches"]))
 PORT.install()
@@ -205,7 +208,14 @@ def _capture() -> records.Capture:
         seconds=round(time.monotonic() - STARTED, 2),
         host=tuple(RECORDER.host.operations),
         entries=tuple(RECORDER.host.entries),
+        refused=() if WIDENING is None else tuple((*key, why) for key, why in WIDENING.refused.items()),
+        launch_keys=() if WIDENING is None else tuple(_launch_keys()),
     )
+
+
+def _launch_keys() -> Iterator[tuple[str, str]]:
+    for id, one in RECORDER.compilable.items():
+        yield id, launch_key(one.kernel, one.signature, PROFILE.arch)
 
 
 def _with_host(number: int, launch: records.Launch) -> records.Launch:

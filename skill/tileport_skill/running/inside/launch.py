@@ -201,7 +201,7 @@ class _Memory:
             through, dtype = NARROW.get(tensor.dtype, (tensor.dtype, None))
             array = whole.view(through).numpy()
             self.arrays[key] = array if dtype is None else array.view(dtype)
-        return Buffer("array", self.arrays[key], tensor.storage_offset())
+        return Buffer("array", self.arrays[key], int(tensor.storage_offset()))
 
     def write_back(self, written: tuple[Written, ...], *, falsify: bool) -> None:
         """Only what was stored. Unspecified lanes are zeros, as TMA has them: TileGym's attention rests on that."""

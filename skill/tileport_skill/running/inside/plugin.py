@@ -64,7 +64,7 @@ class _Generator(torch.Generator):
     """Random numbers of the CPU, whatever device is asked for."""
 
     def __new__(cls, device: Any = None) -> _Generator:
-        return super().__new__(cls, device="cpu")
+        return super().__new__(cls, device="cpu")  # type: ignore[call-arg]  # torch declares no constructor
 
 
 def _names_cuda(value: Any) -> bool:

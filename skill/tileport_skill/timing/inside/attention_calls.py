@@ -12,10 +12,24 @@ from tileport_skill.timing.inside.inputs import Call, Maker
 
 
 def attention(
-    make: Maker, batch: int, heads: int, kv_heads: int, length: int, head_dim: int, dtype: str, causal: bool
+    make: Maker,
+    batch: int,
+    heads: int,
+    kv_heads: int,
+    length: int,
+    head_dim: int,
+    dtype: str,
+    causal: bool,
+    strided: bool = False,
 ) -> Call:
-    q = make.normal((batch, heads, length, head_dim), dtype)
-    k, v = (make.normal((batch, kv_heads, length, head_dim), dtype) for _ in range(2))
+    """`strided`: heads lie inside of positions in memory, as a projection leaves them."""
+
+    def made(count: int) -> torch.Tensor:
+        if strided:
+            return make.normal((batch, length, count, head_dim), dtype).transpose(1, 2)
+        return make.normal((batch, count, length, head_dim), dtype)
+
+    q, k, v = made(heads), made(kv_heads), made(kv_heads)
     scaling = 1 / math.sqrt(head_dim)
     return Call(run=lambda: tilegym.ops.fmha(q, k, v, scaling=scaling, is_causal=causal), inputs=(q, k, v))
 

@@ -80,6 +80,11 @@ class Runner:
             found += self._blocks(orders, sides)
         return found
 
+    def cold(self, reference: Work, port: Work, of_reference: Kernels, of_port: Kernels, count: int) -> list[Block]:
+        """So many blocks with a cold L2 and nothing else: to rank by, never to judge by."""
+        sides = {"A": (reference, of_reference), "B": (port, of_port)}
+        return self._blocks([("cold", random.SystemRandom().choice(("ABBA", "BAAB"))) for _ in range(count)], sides)
+
     def _blocks(self, orders: list[tuple[str, str]], sides: dict[str, tuple[Work, Kernels]]) -> list[Block]:
         steps = []
         for kind, order in orders:

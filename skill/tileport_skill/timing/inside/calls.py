@@ -117,12 +117,11 @@ def _linear_gluact_linear(make: Maker, tokens: int, hidden: int, inner: int, act
     )
 
 
-def _matmul(make: Maker, m: int, n: int, k: int, dtype: str, persistent: bool) -> Call:
+def _matmul(make: Maker, m: int, n: int, k: int, dtype: str, persistent: bool | None = None) -> Call:
+    """Without `persistent` the choice of kernel is left open."""
     a, b = make.normal((m, k), dtype), make.normal((k, n), dtype)
-    return Call(
-        run=lambda: tilegym.ops.matmul(a, b, static_persistent=persistent, use_tma=True),
-        inputs=(a, b),
-    )
+    options = {} if persistent is None else {"static_persistent": persistent}
+    return Call(run=lambda: tilegym.ops.matmul(a, b, use_tma=True, **options), inputs=(a, b))
 
 
 def _mhc(make: Maker, part: str, n: int, batch: int, channels: int) -> Call:
@@ -179,9 +178,10 @@ def _relu(make: Maker, elements: int, dtype: str) -> Call:
     return Call(run=lambda: tilegym.ops.activation.relu(x), inputs=(x,))
 
 
-def _rms_norm(make: Maker, m: int, n: int, dtype: str, mode: str) -> Call:
+def _rms_norm(make: Maker, m: int, n: int, dtype: str, **options: str) -> Call:
+    """Without a `mode` the choice of kernel is left open."""
     x, weight = make.normal((m, n), dtype), make.normal((n,), dtype)
-    return Call(run=lambda: tilegym.ops.rms_norm(x, (n,), weight, 1e-5, mode=mode), inputs=(x, weight))
+    return Call(run=lambda: tilegym.ops.rms_norm(x, (n,), weight, 1e-5, **options), inputs=(x, weight))
 
 
 def _silu_and_mul(make: Maker, shape: tuple[int, ...], dtype: str) -> Call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from types import CodeType
 from typing import Any
 
@@ -12,6 +13,23 @@ DEEPEST = 6
 def code_digest(function: Any) -> str:
     """Equal for equal code over equal constants; values that have no stable spelling count by their type."""
     return hashlib.sha256(repr(_told(function, 0)).encode()).hexdigest()[:16]
+
+
+def launch_key(kernel: Any, signature: Any, arch: str) -> str:
+    """Names what a launch has compiled, the same on every machine with this Python and cuTile: cubins go by it."""
+    by_target = kernel._compiler_options.hints_by_target()
+    hints = {**by_target.get("default", {}), **by_target.get(arch, {})}
+    function = kernel._pyfunc
+    told = [
+        function.__module__,
+        function.__qualname__,
+        code_digest(function),
+        signature.calling_convention.code,
+        list(map(repr, signature.parameters)),
+        sorted((name, value) for name, value in hints.items() if value is not None),
+        arch,
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:24]
 
 
 def _told(value: Any, depth: int) -> object:

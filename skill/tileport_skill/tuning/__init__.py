@@ -1,0 +1,1 @@
+"""Tuning: a better choice for the same kernels, per architecture and class of shapes. READ FIRST: `tune.py`."""

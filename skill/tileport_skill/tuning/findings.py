@@ -1,0 +1,69 @@
+"""What a tuning shows of the reference itself, for its maintainers: place, measurement, smallest change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tileport_skill.timing.statistics import geometric_mean
+from tileport_skill.tuning.judged import TunedRow, Tuning
+
+WORTH = 1.05
+"""A gain below this is no news to a maintainer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One sentence for each part."""
+
+    where: str
+    measured: str
+    change: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.where}: {self.measured} {self.change}"
+
+
+def findings(tuning: Tuning) -> tuple[Finding, ...]:
+    """One for each kernel or keyword whose other choice is faster by its lower bounds' mean."""
+    return tuple(_findings(tuning))
+
+
+def _findings(tuning: Tuning) -> Iterator[Finding]:
+    groups: dict[str, list[TunedRow]] = {}
+    for row in tuning.rows:
+        if row.stands and not row.held_out and row.result.cold is not None and "winner" in row.why:
+            groups.setdefault(_what(row), []).append(row)
+    for what, rows in groups.items():
+        cold = [row.result.cold for row in rows if row.result.cold is not None]
+        mean = geometric_mean([one.low for one in cold])
+        if mean is None or mean < WORTH:
+            continue
+        best = max(rows, key=lambda row: row.result.cold.ratio if row.result.cold else 0.0)
+        low, high = min(one.ratio for one in cold), max(one.ratio for one in cold)
+        yield Finding(
+            where=f"{tuning.operator} on {tuning.arch}, {what}",
+            measured=f"{low:.2f} to {high:.2f} times as fast as what it chooses itself on {len(rows)} shapes "
+            f"({tuning.table.gpu}, {tuning.table.date}).",
+            change=_change(best),
+        )
+
+
+def _what(row: TunedRow) -> str:
+    if not row.choice.copies:
+        return "copies of its inputs"
+    if row.choice.options:
+        return f"called with {', '.join(f'{name}={value!r}' for name, value in row.choice.options)}"
+    return ", ".join(kernel for kernel, _ in row.choice.kernels)
+
+
+def _change(row: TunedRow) -> str:
+    if not row.choice.copies:
+        return "Smallest change: pass strided views to the kernel in place of `.contiguous()`."
+    if not row.choice.kernels:
+        return "Smallest change: make it the default for shapes like these."
+    said = "; ".join(f"{kernel}: {candidate.text}" for kernel, candidate in row.choice.kernels)
+    hints = any(candidate.hints for _, candidate in row.choice.kernels)
+    more = ", and pass its hints to the search as `hints_fn` and to the launch" if hints else ""
+    return f"Smallest change: add to its configurations, for {row.call}, {said}{more}."
