@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from tileport_skill.lint.records import Hit, Part, Port, Rule
+from tileport_skill.lint.table_part import without_table
 
 _MODULES = (
     "__future__",
@@ -80,7 +81,7 @@ def rust_reaches(text: str) -> Iterator[tuple[int, str]]:
 
 def python_reaches(text: str) -> Iterator[tuple[int, str]]:
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(without_table(text))
     except SyntaxError as error:
         yield error.lineno or 1, f"does not parse: {error.msg}."
         return
