@@ -1,7 +1,8 @@
 
-// What drafted launchers share, made by `tileport infra`.
+// What drafted launchers share, made by `tileport infra`; no one of them needs all of it.
 
 /// Whether sizes and strides are ones that a kernel can be told of: of 32 bits, and no array empty.
+#[allow(dead_code)]
 pub fn fits(array: &TensorDesc, rank: usize) -> bool {
     let most = i64::from(i32::MAX);
     let sizes = array.shape.iter().take(rank);
@@ -16,6 +17,7 @@ pub fn fits(array: &TensorDesc, rank: usize) -> bool {
 ///
 /// # Safety
 /// As for `borrow_tensor`, and `array` is on that device and `fits`.
+#[allow(dead_code)]
 pub unsafe fn borrow_tensor_on<E: DType>(
     array: &TensorDesc,
     device_id: i32,
@@ -28,6 +30,7 @@ pub unsafe fn borrow_tensor_on<E: DType>(
 }
 
 /// What tensor cores read instead of an element type.
+#[allow(dead_code)]
 pub fn tensor_core_type(dtype: &str) -> &str {
     if dtype == "f32" { "tf32" } else { dtype }
 }
