@@ -1,11 +1,14 @@
 # `make demo` and `make test` set up whatever is missing; the other targets are for people who work on Tileport.
 .PHONY: demo test check setup lock soak bench mutants fuzz clean
 
+# Whole files (tests/conftest.py) go to as many processes as there are processors, four at most: some take gigabytes.
+WORKERS = -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+
 demo: setup
 	@.venv/bin/tileport-bot demo
 
 test: check
-	@.venv/bin/pytest -q -m "not soak"
+	@.venv/bin/pytest -q -m "not soak" $(WORKERS)
 
 check: setup
 	@.venv/bin/ruff check .

@@ -1,11 +1,13 @@
-"""Fixtures for all tests: texts compared with golden files, which `--update-golden` rewrites."""
+"""For all tests: texts compared with golden files, which `--update-golden` rewrites, and which tests share a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 
@@ -16,6 +18,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/data/golden from what the code says now"
     )
+
+
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # the plugin has no types
+    """With `-n`, tests of one file share a worker, and so do all with containers: some count what an engine holds."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "containers" if _has_containers(self.config.rootpath / path) else path
+
+
+@cache
+def _has_containers(path: Path) -> bool:
+    return "mark.docker" in path.read_text(encoding="utf-8")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """The plugin's own groups (3.8.0) are lost in pytest 9.2, which no longer reads the name they are written into."""
+    return _ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Containers first, as they take longest, and work for the others is left to the end."""
+    items.sort(key=lambda item: not _has_containers(item.path))
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
-"""Nothing outgrows a reader: modules have at most 400 lines, functions at most 60, a module a docstring."""
+"""Nothing outgrows a reader: modules have at most 400 lines, functions at most 60, a module a docstring. And commands
+start without the heaviest libraries."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +43,10 @@ def test_the_budget_finds_what_is_over_it() -> None:
     assert over_budget("") == []
     assert over_budget("x = 1\n" * 401) == ["no docstring at its head", "401 lines"]
     assert SOURCES
+
+
+@pytest.mark.parametrize("command", ["tileport_bot", "tileport_driver", "tileport_skill"])
+def test_a_command_starts_without_what_takes_seconds_to_import(command: str) -> None:
+    program = f"import sys, {command}.__main__; print(*sorted({{'torch', 'anthropic'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

@@ -14,7 +14,7 @@ import typer
 from tileport_bot import batch_cli, code_cli
 from tileport_bot import demo as demonstration
 from tileport_bot.credentials import WORKFLOW_LOGIN
-from tileport_bot.doors import clones_of, github_of, memory_of, plain_log, run_address, shop_of
+from tileport_bot.doors import clones_of, github_of, memory_of, plain_log, run_address, shop_of, web
 from tileport_bot.driver import Driver
 from tileport_bot.github import DryRunGitHub, GitHub
 from tileport_bot.handle import Bot, Handled, handle, port_now
@@ -40,6 +40,9 @@ Live = Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROP
 Engine = Annotated[Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")]
 Drafts = Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")]
 Login = Annotated[str, typer.Option(help="Whom GITHUB_TOKEN writes as; an App knows that itself.")]
+PublicUrl = Annotated[
+    str, typer.Option(help="Where people reach the status page, for links to a request's record: https://…")
+]
 Repositories = Annotated[
     list[str] | None, typer.Option("--repository", help="`owner/name`; again for more. Others are not served.")
 ]
@@ -113,6 +116,7 @@ def serve(
     engine: Engine = None,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
+    public_url: PublicUrl = "",
 ) -> None:
     """Take webhooks, show the queue, and make the attempts. TILEPORT_WEBHOOK_SECRET holds the webhook's secret."""
 
@@ -127,7 +131,7 @@ def serve(
         github_of(login)
         shared = [f"--repository={name}" for name in repository or ()] + ["--live"] * live
         shared += [f"--script={script}"] * (script is not None) + [f"--engine={engine}"] * (engine is not None)
-        shared += [f"--login={login}", "--drafts" if drafts else "--no-drafts"]
+        shared += [f"--login={login}", "--drafts" if drafts else "--no-drafts", f"--public-url={web(public_url)}"]
         commands = [["work", what, *shared] for what in ("deliveries", *["code"] * reviews, *["requests"] * attempts)]
         run(secrets, host, port, commands, typer.echo)
 
@@ -144,6 +148,7 @@ def work(
     engine: Engine = None,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
+    public_url: PublicUrl = "",
     drain: Annotated[bool, typer.Option("--drain", help="End once nothing waits.")] = False,
     parent: Annotated[int | None, typer.Option(help="End when this process does.")] = None,
 ) -> None:
@@ -151,11 +156,13 @@ def work(
 
     def run(stop: Callable[[], bool]) -> None:
         plain_log()
-        from tileport_bot.work import work_on_deliveries, work_on_requests
+        from tileport_bot.work import step_back, work_on_deliveries, work_on_requests
 
+        if parent is not None:
+            step_back()
         driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)
         shop = shop_of(login, driver, tuple(repository or ()), drafts=drafts, stopping=stop)
-        shop = replace(shop, judge=judge_here(Progress(), stop))
+        shop = replace(shop, judge=judge_here(Progress(), stop), public_url=web(public_url))
         if what == "requests":
             work_on_requests(shop, drain=drain)
         else:

@@ -16,6 +16,10 @@ class CodeHost(GitHub, Protocol):
 
     def pull_head(self, repository: str, number: int) -> PullHead: ...
 
+    def mark_ready(self, repository: str, number: int) -> None:
+        """A draft becomes a pull request that waits for review."""
+        ...
+
     def fetch_pull(self, repository: str, checkout: Path, number: int) -> str:
         """Brings the commits of a pull request into the clone, as data; the commit it stands at."""
         ...

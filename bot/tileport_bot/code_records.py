@@ -38,6 +38,9 @@ class PullHead(NamedTuple):
     base: str
     base_sha: str
     is_open: bool
+    branch: str = ""
+    link: str = ""
+    draft: bool = False
 
 
 class OwnIssue(NamedTuple):

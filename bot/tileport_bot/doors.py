@@ -43,6 +43,13 @@ def run_address() -> str:
     return f"{server}/{repository}/actions/runs/{run}" if server and repository and (run or "").isdecimal() else ""
 
 
+def web(address: str) -> str:
+    """The address of a page, as given but for a slash at its end; raises `RequestError` if it is none of the web."""
+    if address and not address.startswith(("http://", "https://")):
+        raise RequestError(f"--public-url takes an address that begins with https:// or http://, not {address!r}.")
+    return address.rstrip("/")
+
+
 def plain_log() -> None:
     """A line for each thing, and tracebacks without the values of variables: one of them may be a key."""
     structlog.configure(

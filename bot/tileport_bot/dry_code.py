@@ -37,6 +37,10 @@ class DryRunCode:
             raise RequestError("A dry run knows of no pull request but its event's.")
         return PullHead(self._heads[number], "main", self._heads[number], True)
 
+    def mark_ready(self: _Kept, repository: str, number: int) -> None:
+        write = {"write": "mark ready", "repository": repository, "number": number}
+        self._keep(write, f"mark pull request {number} ready for review")
+
     def fetch_pull(self, repository: str, checkout: Path, number: int) -> str:
         names = (f"refs/tileport/pull/{number}/head", f"refs/pull/{number}/head")
         self._heads[number] = _resolved(checkout, *names)

@@ -224,6 +224,8 @@ def give_up(status: StatusComment, error: BaseException) -> Handled:
 def conclude(record: Record, finished: Finished, pull_request: PullRequest | None) -> tuple[Record, Result]:
     """The record and the comment of an attempt that is over; only a model's rejected port, or none, costs one."""
     outcome = finished.outcome
+    if pull_request is not None:
+        record = replace(record, pull_request=pull_request.number)
     if isinstance(outcome, Ported | Unproved):
         result = Result(outcome=outcome, pull_request=pull_request, finished=finished)
         return ended(record, Stage.DONE, outcome.kind), result

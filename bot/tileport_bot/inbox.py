@@ -1,7 +1,7 @@
 """Deliveries as they came in: kept before GitHub is answered, handled one after the other, each once.
 
 Those about one issue are handled in the order they came: a label put on and taken off again must not change places
-because GitHub was out of reach in between. The tables lie beside the driver's, on SQLite or Postgres.
+because GitHub was out of reach in between. The table lies beside the driver's, on SQLite or Postgres.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Column,
     Float,
     Integer,
+    MetaData,
     String,
     Table,
     Text,
@@ -28,14 +29,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Connection
 
-from tileport_driver.database import TABLES, transaction
+from tileport_driver.database import transaction
 
 KEPT_SECONDS = 30 * 24 * 3600.0
 """How long a delivery that was dealt with is remembered; GitHub offers redelivery for three days."""
 
+_INBOX = MetaData(info={"file": "inbox.sqlite"})
+"""On SQLite a file of its own: GitHub's answer waits for no request that is being written down."""
 _DELIVERIES = Table(
     "tileport_deliveries",
-    TABLES,
+    _INBOX,
     Column("number", Integer, primary_key=True),
     Column("id", String(200), unique=True, nullable=False),
     Column("event", String(100), nullable=False),
@@ -87,7 +90,7 @@ class Done(NamedTuple):
 
 def keep(deliveries: Sequence[Delivery], now: float) -> None:
     """All of them in one transaction; those that are there already change nothing."""
-    with transaction() as connection:
+    with transaction(_INBOX) as connection:
         rows = [
             {"id": d.id, "event": d.event, "about": d.about, "body": d.body}
             | {"received": now, "state": "waiting", "due": now, "tries": 0}
@@ -111,7 +114,7 @@ def next_waiting(now: float, *, code: bool = False) -> Waiting | None:
     )
     kind = _DELIVERIES.c.event.in_(CODE_EVENTS) if code else _DELIVERIES.c.event.not_in(CODE_EVENTS)
     ready = and_(_DELIVERIES.c.state == "waiting", _DELIVERIES.c.due <= now, kind, ~blocked)
-    with transaction() as connection:
+    with transaction(_INBOX, reads=True) as connection:
         row = connection.execute(select(_DELIVERIES).where(ready).order_by(_DELIVERIES.c.number).limit(1)).first()
     if row is None:
         return None
@@ -130,13 +133,13 @@ def put_off(waiting: Waiting, until: float, why: str) -> None:
 
 def forget(before: float) -> int:
     """Removes what was dealt with long ago."""
-    with transaction() as connection:
+    with transaction(_INBOX) as connection:
         old = delete(_DELIVERIES).where(_DELIVERIES.c.state == "done", _DELIVERIES.c.received < before)
         return connection.execute(old).rowcount
 
 
 def count_waiting() -> int:
-    with transaction() as connection:
+    with transaction(_INBOX, reads=True) as connection:
         waiting = select(func.count()).select_from(_DELIVERIES).where(_DELIVERIES.c.state == "waiting")
         return int(connection.execute(waiting).scalar_one())
 
@@ -144,19 +147,19 @@ def count_waiting() -> int:
 def newest(count: int) -> tuple[Done, ...]:
     """What came in last, newest first."""
     wanted = select(_DELIVERIES).order_by(_DELIVERIES.c.number.desc()).limit(count)
-    with transaction() as connection:
+    with transaction(_INBOX, reads=True) as connection:
         rows = connection.execute(wanted).all()
     return tuple(Done(row.id, row.event, row.about, row.received, row.line or "waiting") for row in rows)
 
 
 def answers() -> None:
     """Raises `MachineryError` if the database does not."""
-    with transaction() as connection:
+    with transaction(_INBOX) as connection:
         connection.execute(text("select 1"))
 
 
 def _set(waiting: Waiting, **values: object) -> None:
-    with transaction() as connection:
+    with transaction(_INBOX) as connection:
         connection.execute(update(_DELIVERIES).where(_DELIVERIES.c.number == waiting.number).values(**values))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tileport_bot.code_records import Annotation, CheckRun, OwnIssue, PullHead
+from tileport_bot.credentials import Credentials
 from tileport_bot.remote import Remote
 
+T = TypeVar("T")
 _PER_REQUEST = 50
 """GitHub takes so many annotations with one request; more are added by further ones."""
 _MOST = 500
@@ -21,7 +24,12 @@ class _Calls(Protocol):
     @property
     def login(self) -> str: ...
 
+    @property
+    def _credentials(self) -> Credentials: ...
+
     def remote(self, repository: str) -> Remote: ...
+
+    def _ask(self, what: str, repository: str, call: Callable[[], T], *, repeatable: bool = True) -> T: ...
 
     def _get(self, repository: str, path: str, parameters: dict[str, str] | None = None) -> Any: ...
 
@@ -56,8 +64,27 @@ class LiveCode:
 
     def pull_head(self: _Calls, repository: str, number: int) -> PullHead:
         found = self._get(repository, f"/pulls/{number}")
-        base = found["base"]
-        return PullHead(str(found["head"]["sha"]), str(base["ref"]), str(base["sha"]), found["state"] == "open")
+        head, base = found["head"], found["base"]
+        return PullHead(
+            head=str(head["sha"]),
+            base=str(base["ref"]),
+            base_sha=str(base["sha"]),
+            is_open=found["state"] == "open",
+            branch=str(head["ref"]),
+            link=str(found["html_url"]),
+            draft=bool(found["draft"]),
+        )
+
+    def mark_ready(self: _Calls, repository: str, number: int) -> None:
+        """GitHub has this in its GraphQL API alone; of one that is ready already nothing changes."""
+        node = self._get(repository, f"/pulls/{number}")["node_id"]
+
+        def mutation() -> object:
+            return self._credentials.client(repository).requester.graphql_named_mutation(
+                "markPullRequestReadyForReview", {"pullRequestId": node}, "pullRequest { isDraft }"
+            )
+
+        self._ask("mark_ready", repository, mutation)
 
     def fetch_pull(self: _Calls, repository: str, checkout: Path, number: int) -> str:
         return fetch_ref(self.remote(repository), checkout, f"refs/pull/{number}/head")

@@ -11,16 +11,15 @@ from tileport_bot.status import Stage
 from tileport_driver.batch import script_of
 from tileport_driver.container import Stopped
 from tileport_driver.dashboard import read_attempt
-from tileport_driver.gpu.performance import FOLDER as TIMING
 from tileport_driver.progress import Progress
 from tileport_driver.progress import Stage as DriverStage
 from tileport_driver.records import EngineName, MachineryFailed, Ported, PortRequest, Refused, Unproved
 from tileport_driver.report import split_diff
-from tileport_driver.reporting import ir_rows
+from tileport_driver.reporting import ir_rows, timings
 from tileport_driver.requests import Order, make_request
 from tileport_driver.service import Ended, begin, go_on
 from tileport_driver.store import AttemptFolder, attempt_of
-from tileport_skill.errors import MachineryError, RequestError, TileportError
+from tileport_skill.errors import MachineryError, RequestError
 
 _SHOWN = {
     DriverStage.PREPARING: Stage.PREPARING,
@@ -87,7 +86,7 @@ def finished(ended: Ended) -> Finished:
         reports=tuple(name for name in ("report.md", "report.html") if (attempt.path / name).is_file()),
         changes=_changes(attempt),
         ir_rows=ir_rows(attempt),
-        timed_rows=_timed_rows(attempt, request.operator),
+        timed_rows=_timed_rows(attempt),
         reruns=reruns(request, ended),
         usage=run.usage if run else None,
         given_up=run.given_up if run else None,
@@ -115,17 +114,8 @@ def reruns(request: PortRequest, ended: Ended) -> tuple[Rerun, ...]:
     )
 
 
-def _timed_rows(attempt: AttemptFolder, operator: str) -> tuple[TimedRow, ...]:
-    folder = attempt.evidence / TIMING
-    if not (folder / "plan.json").is_file():
-        return ()
-    from tileport_skill.timing.gate import read
-
-    try:
-        timings = read(folder, [operator])
-    except (TileportError, ValueError, KeyError):  # what cannot be read is not shown; the gate has said why
-        return ()
-    rows = (row for timing in timings for row in timing.rows)
+def _timed_rows(attempt: AttemptFolder) -> tuple[TimedRow, ...]:
+    rows = (row for timing in timings(attempt) for row in timing.rows)
     return tuple(TimedRow(row.row, row.cold.low, row.cold.ratio, row.cold.high) for row in rows if row.cold)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tileport_bot import replies
+from tileport_bot.code_host import CodeHost
 from tileport_bot.driver import Finished
 from tileport_bot.events import Place
 from tileport_bot.github import BaseState, GitHub, NewPullRequest, PullRequest
@@ -13,7 +14,7 @@ from tileport_bot.status import Record
 from tileport_bot.titles import title_for
 from tileport_bot.writes import once
 from tileport_driver.git import GitError, run_git
-from tileport_driver.records import Unproved
+from tileport_driver.records import Ported, Unproved
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 
@@ -55,6 +56,28 @@ def publish(
     if not made:
         github.edit_pull_request(place.repository, there.number, text.title, text.body)
     return there
+
+
+def bring_up_to_date(host: CodeHost, place: Place, record: Record, finished: Finished, checkout: Path) -> PullRequest:
+    """What stands in the pull request of a port that was judged once more; a draft that is proved now asks for review.
+
+    One that was merged or closed meanwhile is left as it is.
+    """
+    there = host.pull_head(place.repository, record.pull_request)
+    if not there.is_open:
+        return PullRequest(record.pull_request, there.link, "")
+    outcome, base = replies.delivered(finished.outcome), replies.NOT_MOVED
+    if outcome is not None:
+        commit = outcome.delivery.commit
+        reference = _reference(checkout, record.operator)
+        base = host.base_state(place.repository, checkout, place.default_branch, commit, reference)
+    text = _text(host, place, record, finished, checkout, there.branch, base)
+    host.edit_pull_request(place.repository, record.pull_request, text.title, text.body)
+    # What somebody pushed on top was not judged.
+    proved = isinstance(outcome, Ported) and there.head == outcome.delivery.commit
+    if there.draft and proved and not base.conflicts and not base.reference_changed:
+        host.mark_ready(place.repository, record.pull_request)
+    return PullRequest(record.pull_request, there.link, text.body)
 
 
 def refuse_foreign(finished: Finished) -> None:

@@ -105,6 +105,7 @@ def pull_request_body(
         issue=issue,
         gates=[(gate, _evidence(gate)) for gate in gates],
         missing=[gate for gate in gates if isinstance(gate, NotRun)],
+        failed=[gate for gate in gates if isinstance(gate, Failed)],
         finished=finished,
         draft=draft_view(finished.draft) if finished.draft else None,
         branch=delivery_branch,

@@ -7,6 +7,7 @@ often. What is to be said at the end is kept before it is said, so that a bot th
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -112,7 +113,7 @@ def enter(place: Place, record: Record) -> tuple[Request, bool]:
 
 
 def find(id: int) -> Request:
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         return _request(connection.execute(select(_REQUESTS).where(_REQUESTS.c.id == id)).mappings().one())
 
 
@@ -157,15 +158,16 @@ def put_back(request: Request, after: float = 0.0, why: str = "", *, tried: bool
     return _change(request, why or None, state="waiting", alive_until=None, due=after, tries=request.tries + tried)
 
 
-def release_dead(is_dead: Any) -> int:
+def release_dead(is_dead: Callable[[str], bool]) -> int:
     """Lets go of what workers held that are known to be gone, without waiting for their leases."""
+    with transaction(reads=True) as connection:
+        held = select(_REQUESTS.c.worker).where(_REQUESTS.c.state == "working").distinct()
+        dead = [worker for worker in connection.execute(held).scalars() if is_dead(worker or "")]
+    if not dead:
+        return 0
     with transaction() as connection:
-        held = select(_REQUESTS.c.id, _REQUESTS.c.worker).where(_REQUESTS.c.state == "working")
-        dead = [row.id for row in connection.execute(held) if is_dead(row.worker or "")]
-        if dead:
-            gone = update(_REQUESTS).where(_REQUESTS.c.id.in_(dead), _REQUESTS.c.state == "working")
-            connection.execute(gone.values(state="waiting", alive_until=None))
-        return len(dead)
+        gone = update(_REQUESTS).where(_REQUESTS.c.worker.in_(dead), _REQUESTS.c.state == "working")
+        return connection.execute(gone.values(state="waiting", alive_until=None)).rowcount
 
 
 def note_attempt(request: Request, attempt: str) -> bool:
@@ -194,7 +196,7 @@ def take_back(id: int, record: Record, last_words: str) -> Request:
 
 
 def is_taken_back(id: int) -> bool:
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         return bool(connection.execute(select(_REQUESTS.c.taken_back).where(_REQUESTS.c.id == id)).scalar_one())
 
 
@@ -203,8 +205,25 @@ def told(id: int) -> None:
         connection.execute(update(_REQUESTS).where(_REQUESTS.c.id == id).values(told=True))
 
 
-def log_lines(id: int) -> tuple[tuple[float, str], ...]:
+def unproved() -> tuple[Request, ...]:
+    """Those whose newest attempt was delivered with a gate still open."""
+    found = _select(
+        _REQUESTS.c.state == "ended", _REQUESTS.c.attempt.is_not(None), _REQUESTS.c.record.like("%: unproved%")
+    )
+    return tuple(request for request in found if request.record.history[-1].endswith(": unproved"))
+
+
+def judged(request: Request, record: Record, last_words: str, line: str) -> None:
+    """What a machine with a GPU found of a request that had ended, with what is to be said of it."""
+    said = {"record": json.dumps(asdict(record)), "last_words": last_words, "told": False}
     with transaction() as connection:
+        ended = update(_REQUESTS).where(_REQUESTS.c.id == request.id, _REQUESTS.c.state == "ended")
+        connection.execute(ended.values(**said, changed=now_of(connection)))
+        _log(connection, request.id, line)
+
+
+def log_lines(id: int) -> tuple[tuple[float, str], ...]:
+    with transaction(reads=True) as connection:
         rows = connection.execute(select(_LOG.c.at, _LOG.c.line).where(_LOG.c.request == id).order_by(_LOG.c.id))
         return tuple((float(row.at), str(row.line)) for row in rows)
 
@@ -217,19 +236,19 @@ def of_issue(repository: str, issue: int) -> tuple[Request, ...]:
 
 def untold(seconds: float = 30.0) -> tuple[Request, ...]:
     """What ended at least so long ago and was not said."""
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         since = now_of(connection) - seconds
     return _select(_REQUESTS.c.state == "ended", _REQUESTS.c.told.is_(False), _REQUESTS.c.changed <= since)
 
 
 def newest(count: int) -> tuple[Request, ...]:
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         wanted = select(_REQUESTS).order_by(_ACTIVE.desc(), _REQUESTS.c.id.desc()).limit(count)
         return tuple(_request(row) for row in connection.execute(wanted).mappings())
 
 
 def _select(*conditions: Any) -> tuple[Request, ...]:
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         wanted = select(_REQUESTS).where(*conditions).order_by(_REQUESTS.c.id)
         return tuple(_request(row) for row in connection.execute(wanted).mappings())
 

@@ -53,7 +53,11 @@ class Record:
     trigger: str
     """The act that asked for the current attempt."""
     evidence: str = ""
-    """Address of the run that made the current attempt and keeps its record, where it ran in a workflow."""
+    """Address of the page that has the current attempt's record: a workflow's run, or ours where people reach it."""
+    pull_request: int = 0
+    """The number of the one that holds the port; 0 for none."""
+    judged: int = 0
+    """The GPU queue's job whose end was told last; 0 for none."""
     past_triggers: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     """How earlier attempts ended, a line each."""

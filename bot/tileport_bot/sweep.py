@@ -19,6 +19,7 @@ from tileport_bot.events import Labeled, Place
 from tileport_bot.github import GitHub, Gone, LabelSet, Refusal
 from tileport_bot.handle import Bot, carry_out, end_what_was_left, look_up, operators_of
 from tileport_bot.progress import last_written, show
+from tileport_bot.proving import prove
 from tileport_bot.status import read_record
 from tileport_skill.errors import MachineryError, RequestError
 from tileport_skill.tilegym.operators import find_operator
@@ -31,6 +32,7 @@ def sweep(github: CodeHost, bot_for: Callable[[str], Bot], repositories: tuple[s
     """A line for each thing that was found and finished; what fails is found again next time."""
     yield from say_what_was_not_said(github)
     yield from tell_checks(github)
+    yield from prove(bot_for)
     for repository in repositories:
         try:
             bot = bot_for(repository)

@@ -6,6 +6,8 @@ it had done; a request whose worker is gone is taken by the next one, which goes
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -49,6 +51,8 @@ class Shop:
     repositories: tuple[str, ...] = ()
     """Those that are served and swept; empty for whichever send events, and then none is swept."""
     drafts: bool = True
+    public_url: str = ""
+    """Where people reach the status page; empty where they do not."""
     judge: Judge | None = None
     stopping: Callable[[], bool] = lambda: False
 
@@ -73,6 +77,13 @@ def enqueue(bot: Bot, place: Place, record: Record) -> Handled:
     show(bot.github, place, queued, status_comment(queued, updated=said(bot.now())))
     requests.ready(place, record)
     return Handled(f"queued: {record.operator}")
+
+
+def step_back() -> None:
+    """Leaves the processors to the process that receives: GitHub waits ten seconds for an answer, people for hours."""
+    os.nice(10)
+    with contextlib.suppress(OSError):  # where the kernel groups processes by session, only the group's niceness counts
+        Path("/proc/self/autogroup").write_text("10", encoding="ascii")
 
 
 def work_on_deliveries(shop: Shop, *, drain: bool = False, code: bool = False) -> int:
@@ -144,7 +155,9 @@ def _serve(shop: Shop, request: Request) -> None:
     with held(request) as journal:
         try:
             bot = shop.bot(request.place.repository)
-            bot = replace(bot, resumes=not last, stopping=lambda: shop.stopping() or journal.lost.is_set())
+            evidence = f"{shop.public_url}/requests/{request.id}" if shop.public_url else ""
+            stopping = lambda: shop.stopping() or journal.lost.is_set()  # noqa: E731
+            bot = replace(bot, resumes=not last, stopping=stopping, evidence=evidence)
             say.info(port(bot, request.place, request.record, journal).line)
         except Interrupted:
             say.info("put back" if requests.put_back(request, why="put back: the bot stopped") else "lost")

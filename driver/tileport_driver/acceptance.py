@@ -97,8 +97,10 @@ def _policy(record: AgentCheckout, patch: Patch) -> Gate:
 def _rules(policy: Gate, record: AgentCheckout, base: Path, tree: Path) -> Gate:
     """The same gate once more, now that the sources can be read: what they may not do."""
     checkout = open_checkout(tree)
-    files = port_files(checkout, find_operator(read_operators(checkout), record.operator))
-    broken = broken_rules(files, lambda path: _text(base / path), lambda path: _text(tree / path))
+    operator = find_operator(read_operators(checkout), record.operator)
+    files = port_files(checkout, operator)
+    reference = _text(base / operator.reference) or ""
+    broken = broken_rules(files, reference, lambda path: _text(base / path), lambda path: _text(tree / path))
     if not is_there(checkout):
         texts = {path: _text(tree / path) or "" for path in (files.wrapper, files.launcher)}
         broken += [f"{path}: {MISSING_INFRASTRUCTURE}" for path in needed_by(texts)]

@@ -19,7 +19,7 @@ from typing import Literal
 import docker
 from pydantic import TypeAdapter, ValidationError
 
-from tileport_driver.broker.budget import ROLE_SHARES, Budget, check_budget
+from tileport_driver.broker.budget import LIVE_MODEL, ROLE_SHARES, Budget, check_budget
 from tileport_driver.broker.engines import LiveModel, Model, ScriptedModel
 from tileport_driver.broker.script import load_script
 from tileport_driver.broker.server import Broker
@@ -49,7 +49,6 @@ from tileport_skill.agent.wire import TOKEN_VARIABLE
 from tileport_skill.errors import MachineryError, RequestError
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
-LIVE_MODEL = "claude-opus-4-6"
 SCRIPTED_MODEL = "scripted"
 _INSIDE_SECONDS = 3600.0
 _ROLES = "/port"

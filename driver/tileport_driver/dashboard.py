@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from tileport_driver.agent_run import LIVE_MODEL
-from tileport_driver.broker.budget import price_of
+from tileport_driver.broker.budget import LIVE_MODEL, price_of
 from tileport_driver.records import AgentRun, GateName
 from tileport_driver.reporting import stage_times
 from tileport_driver.store import AttemptFolder, all_attempts

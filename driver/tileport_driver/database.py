@@ -26,8 +26,9 @@ from tileport_driver.host.paths import state_dir
 from tileport_skill.errors import MachineryError
 
 URL_VARIABLE = "TILEPORT_DATABASE_URL"
-TABLES = MetaData()
+TABLES = MetaData(info={"file": "ledger.sqlite"})
 BUSY_SECONDS = 30
+_READS = "tileport_reads"
 _SERVER_OPTIONS = f"-c idle_in_transaction_session_timeout={BUSY_SECONDS * 1000}"
 """A worker that hangs or whose machine is gone in the middle of a transaction would keep its job's row for ever."""
 _MAKING_TABLES = 0x7169
@@ -51,14 +52,18 @@ def progress_url() -> str:
 
 
 @contextmanager
-def transaction(*, integrity: bool = False) -> Iterator[Connection]:
+def transaction(tables: MetaData = TABLES, *, integrity: bool = False, reads: bool = False) -> Iterator[Connection]:
     """One transaction, one writer at a time on SQLite. Raises `MachineryError` if the database does not answer.
 
-    With `integrity` a broken constraint is the caller's business and comes as SQLAlchemy's `IntegrityError`.
+    With `integrity` a broken constraint is the caller's business and comes as SQLAlchemy's `IntegrityError`. One that
+    only `reads` waits for no writer on SQLite, and no writer for it. On SQLite tables of another kind may have a file,
+    and so a writer, of their own.
     """
-    url = database_url() or f"sqlite:///{_sqlite_file()}"
+    file = state_dir() / tables.info["file"]
+    engine = database_url() or f"sqlite:///{file}"
     try:
-        with _engine(url).connect() as connection, _begin(connection):
+        kind = {_READS: reads}
+        with _engine(engine, tables).connect().execution_options(**kind) as connection, _begin(connection, file):
             yield connection
     except SQLAlchemyError as error:
         if integrity and isinstance(error, IntegrityError):
@@ -68,12 +73,12 @@ def transaction(*, integrity: bool = False) -> Iterator[Connection]:
         raise MachineryError(f"the database ({where}) does not serve: {words}. Nothing is lost; try again.") from error
 
 
-def _begin(connection: Connection) -> RootTransaction:
+def _begin(connection: Connection, file: Path) -> RootTransaction:
     """On SQLite a stopped process that is in a transaction of its own is woken, or nobody would be served again."""
     try:
         return connection.begin()
     except OperationalError:
-        if connection.dialect.name != "sqlite" or not wake_holder(_sqlite_file()):
+        if connection.dialect.name != "sqlite" or not wake_holder(file):
             raise
         return connection.begin()
 
@@ -105,23 +110,23 @@ def now_of(connection: Connection) -> float:
 
 
 @lru_cache(maxsize=8)
-def _engine(url: str) -> Engine:
+def _engine(url: str, tables: MetaData) -> Engine:
     if url.startswith("sqlite"):
         state_dir().mkdir(parents=True, exist_ok=True)
     engine = sqlalchemy.create_engine(_with_driver(url), connect_args=_connect_args(url), pool_pre_ping=True)
     if url.startswith("sqlite"):
         # The driver's own BEGIN takes no lock, so two could read the same and both write.
         event.listen(engine, "connect", lambda raw, _: _prepare(raw))
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    with engine.connect() as connection, _begin(connection):
+        event.listen(engine, "begin", _take_lock)
+    with engine.connect() as connection, _begin(connection, state_dir() / tables.info["file"]):
         if engine.dialect.name == "postgresql":  # where two that make the same table at once get an error
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
-        TABLES.create_all(connection)
+        tables.create_all(connection)
     return engine
 
 
-def _sqlite_file() -> Path:
-    return state_dir() / "ledger.sqlite"
+def _take_lock(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(_READS) else "BEGIN IMMEDIATE")
 
 
 def _prepare(raw: sqlite3.Connection) -> None:

@@ -129,7 +129,7 @@ def put_back(lease: Lease) -> bool:
 
 def all_jobs() -> tuple[Job, ...]:
     """Every job, oldest first."""
-    with transaction() as connection:
+    with transaction(reads=True) as connection:
         return tuple(_job(dict(row)) for row in connection.execute(select(_JOBS).order_by(_JOBS.c.id)).mappings())
 
 

@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from markupsafe import Markup
+
 from tileport_driver.draft_words import COSTS_NOTHING, draft_view
 from tileport_driver.records import (
     Acceptance,
@@ -32,6 +34,8 @@ from tileport_driver.records import (
 )
 from tileport_skill.pages.render import render
 from tileport_skill.pipeline.diagnosis import overruled
+from tileport_skill.timing import picture
+from tileport_skill.timing.records import Timing
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_DIFF_LINES = 1_500
@@ -108,6 +112,8 @@ class ReportInput:
     diff: str = ""
     acceptance: Acceptance | None = None
     ir_rows: tuple[IrRow, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    """What was measured on a GPU; none where the performance gate did not run."""
 
 
 class Headline(NamedTuple):
@@ -218,6 +224,9 @@ def _context(report: ReportInput) -> dict[str, object]:
         "roles": _role_views(report.agent_run),
         "files": split_diff(report.diff),
         "tools": _tools_used(report.turns),
+        # Made by a template of ours, in which everything is escaped.
+        "plot": Markup(picture.svg(report.timings)) if report.timings else None,
+        "bars": [(timing, picture.text(timing)) for timing in report.timings],
         "total_seconds": sum(stage.seconds for stage in report.stages),
     }
 

@@ -10,13 +10,16 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from tileport_driver.broker.transcript import Exchange, read_transcript
+from tileport_driver.gpu.performance import FOLDER as TIMING
 from tileport_driver.records import Outcome
 from tileport_driver.report import IrRow, ReportInput, RoleCost, StageTime, Turn, report_html, report_markdown
 from tileport_driver.store import AttemptFolder
 from tileport_driver.tile_ir_words import table_rows
 from tileport_skill.agent.tools import describe
-from tileport_skill.errors import MachineryError
+from tileport_skill.errors import MachineryError, TileportError
 from tileport_skill.judge.findings import Findings
+from tileport_skill.timing import gate
+from tileport_skill.timing.records import Timing
 
 _LONGEST_SUMMARY = 400
 
@@ -55,6 +58,7 @@ def gather(attempt: AttemptFolder, outcome: Outcome) -> ReportInput:
         diff=attempt.diff.read_text(encoding="utf-8", errors="replace") if attempt.diff.is_file() else "",
         acceptance=attempt.acceptance(),
         ir_rows=ir_rows(attempt),
+        timings=timings(attempt),
     )
 
 
@@ -66,6 +70,17 @@ def ir_rows(attempt: AttemptFolder) -> tuple[IrRow, ...]:
     findings = TypeAdapter(Findings).validate_json(path.read_bytes())
     rows = findings.tile_ir.rows if findings.tile_ir else ()
     return table_rows(rows)
+
+
+def timings(attempt: AttemptFolder) -> tuple[Timing, ...]:
+    """What was measured on a GPU, judged again from the samples; what cannot be read is left out: its gate said why."""
+    folder = attempt.evidence / TIMING
+    if not (folder / "plan.json").is_file():
+        return ()
+    try:
+        return gate.read(folder, [attempt.request().operator])
+    except (TileportError, ValueError, KeyError):
+        return ()
 
 
 def stage_times(attempt: AttemptFolder) -> tuple[StageTime, ...]:

@@ -11,14 +11,19 @@ from collections.abc import Callable
 from tileport_driver.hide_lines import library_lines, registration_lines, test_lines
 from tileport_skill.errors import MachineryError
 from tileport_skill.lint.rules.reach import python_reaches, rust_reaches
+from tileport_skill.tilegym.licence import missing_lines
 from tileport_skill.tilegym.port_files import PortFiles
 
 
-def broken_rules(files: PortFiles, base: Callable[[str], str | None], port: Callable[[str], str | None]) -> list[str]:
+def broken_rules(
+    files: PortFiles, reference: str, base: Callable[[str], str | None], port: Callable[[str], str | None]
+) -> list[str]:
     """Every broken rule of a port, in its files' order. `base` and `port` give a path's text before and after."""
     found = [f"{files.wrapper}:{line}: {rule}" for line, rule in python_reaches(port(files.wrapper) or "")]
     for path in (files.kernel, files.launcher):
         found += [f"{path}:{line}: {rule}" for line, rule in rust_reaches(port(path) or "")]
+    for path in files.new:
+        found += [f"{path}:1: it lacks `{line}`." for line in missing_lines(reference, port(path) or "")[:1]]
     edits = (
         (files.library, library_lines, "only the port's own `mod` block may be added"),
         (files.registration, registration_lines, "only the port's own import may be added"),

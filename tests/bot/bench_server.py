@@ -133,8 +133,9 @@ def run(what: str, address: str) -> Any:
 
         served = application((os.environ["SECRET"],))
         return uvicorn.run(served, port=urlsplit(address).port or 0, log_level="warning", access_log=False)
-    from tileport_bot.work import Shop, work_on_deliveries, work_on_requests  # more than the server itself needs
+    from tileport_bot.work import Shop, step_back, work_on_deliveries, work_on_requests  # more than the server needs
 
+    step_back()
     shop = Shop(github=FileGitHub(FOLDER / "github.sqlite"), checkout=checkout, driver=TracingDriver())
     return (work_on_deliveries if what == "deliveries" else work_on_requests)(shop)
 

@@ -36,6 +36,11 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             ["--engine", "none"],
             "is no private key",
         ),
+        (
+            {"TILEPORT_WEBHOOK_SECRET": "x", "GITHUB_TOKEN": "t"},
+            ["--engine", "none", "--public-url", "tileport.example"],
+            "begins with https://",
+        ),
     ],
 )
 def test_the_server_does_not_start_without_what_it_needs(

@@ -6,29 +6,23 @@ GitHub's schemas and examples are npm packages; they are fetched into a cache ou
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.bot.conftest import EVENTS, event
+from tests.bot.fakegithub.packages import fetch_packages
 
+from tileport_bot.code_events import PullChanged, Pushed, read_code_event
 from tileport_bot.events import Commented, Ignored, Labeled, Unlabeled, read_event
 
 pytestmark = pytest.mark.soak
 
-PACKAGES = ("@octokit/webhooks-schemas@7.6.1", "@octokit/webhooks-examples@7.6.1", "ajv@8.20.0")
-
 
 @pytest.fixture(scope="session")
 def node_folder() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "tileport" / "github-webhooks"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--save-exact", *PACKAGES], cwd=folder, check=True)
-    return folder
+    return fetch_packages().modules
 
 
 def check(folder: Path, events: dict[str, Any]) -> dict[str, list[str]]:
@@ -67,6 +61,7 @@ def test_every_example_of_github_is_read(node_folder: Path) -> None:
     kinds: dict[str, int] = {}
     for group in examples:
         for payload in group["examples"]:
-            kind = type(read_event(group["name"], payload)).__name__
-            kinds[kind] = kinds.get(kind, 0) + 1
-    assert set(kinds) == {c.__name__ for c in (Labeled, Unlabeled, Commented, Ignored)}
+            read = read_code_event(group["name"], payload) or read_event(group["name"], payload)
+            kinds[type(read).__name__] = kinds.get(type(read).__name__, 0) + 1
+    expected = (Labeled, Unlabeled, Commented, Ignored, PullChanged, Pushed)
+    assert set(kinds) == {kind.__name__ for kind in expected}

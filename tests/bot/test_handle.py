@@ -52,7 +52,7 @@ def test_in_a_workflow_the_comment_links_the_run_that_keeps_the_record(make_room
     room = make_room(rejected(tmp_path / "attempt"))
     room.bot = replace(room.bot, evidence="https://github.example/a/b/actions/runs/7")
     room.handle("issues.labeled")
-    assert "[The run](<https://github.example/a/b/actions/runs/7>)" in room.comment()
+    assert "[This attempt's record](<https://github.example/a/b/actions/runs/7>)" in room.comment()
     assert str(tmp_path) not in room.comment()
     record = read_record(room.comment())
     assert record is not None

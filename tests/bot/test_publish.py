@@ -13,6 +13,7 @@ from tileport_bot.driver import FileChange, TimedRow
 from tileport_bot.github import BaseState
 from tileport_bot.publish import refuse_foreign
 from tileport_bot.replies import NOT_MOVED, pull_request_body
+from tileport_bot.status import Record
 from tileport_bot.titles import title_for
 from tileport_skill.errors import MachineryError
 
@@ -42,9 +43,15 @@ def test_measured_rows_are_drawn_slowest_first_against_the_rule() -> None:
     assert text_bars([]) == ""
 
 
-def body(base: BaseState = NOT_MOVED, *, starts_checks: bool = True, rows: tuple[TimedRow, ...] = ()) -> str:
+def body(
+    base: BaseState = NOT_MOVED,
+    *,
+    starts_checks: bool = True,
+    rows: tuple[TimedRow, ...] = (),
+    record: Record = RECORD,
+) -> str:
     return pull_request_body(
-        RECORD,
+        record,
         issue=12,
         finished=replace(unproved(), timed_rows=rows),
         delivery_branch="port/x",
@@ -73,6 +80,15 @@ def test_a_token_that_starts_no_checks_says_so_and_rows_are_in_the_body() -> Non
     assert "The token that opened this cannot start workflows" in body(starts_checks=False)
     assert "The token that opened this cannot start workflows" not in body()
     assert "1.000 [0.970, 1.030]" in body(rows=(TimedRow("row", 0.97, 1.0, 1.03),))
+
+
+def test_the_plot_is_linked_where_rows_were_measured_and_people_reach_the_record() -> None:
+    rows = (TimedRow("row", 0.97, 1.0, 1.03),)
+    kept = replace(RECORD, evidence="https://tileport.example/requests/7")
+    link = "[The report](<https://tileport.example/requests/7>) has the same as a plot"
+    assert link in body(rows=rows, record=kept)
+    assert link not in body(record=kept)
+    assert "has the same as a plot" not in body(rows=rows)
 
 
 @pytest.mark.parametrize("path", [".github/workflows/evil.yml", "skills/x/SKILL.md"])

@@ -14,6 +14,7 @@ from tileport_bot.live_github import LiveGitHub
 from tileport_bot.reviewer import judge_here
 from tileport_driver.host.engine import docker_engine
 from tileport_driver.progress import Progress
+from tileport_skill.tilegym.licence import with_licence
 
 pytestmark = [pytest.mark.soak, pytest.mark.docker]
 
@@ -27,12 +28,15 @@ def test_an_equal_port_succeeds_and_a_spoilt_one_is_shown_its_line(
     monkeypatch.setenv("TILEPORT_STATE", str(tmp_path / "state"))
     repository = fake.add_repository("example/TileGym", make_target(tmp_path / "target"))
     fork = fake.fork(repository, "carol")
-    kernel, name = (PORT / "kernel.rs").read_text(), f"{RUST}/silu_and_mul_kernel/kernel.rs"
-    port = {
-        name: kernel,
+    name = f"{RUST}/silu_and_mul_kernel/kernel.rs"
+    texts = {
+        name: (PORT / "kernel.rs").read_text(),
         f"{RUST}/silu_and_mul_kernel/ffi.rs": (PORT / "ffi.rs").read_text(),
         f"{RUST}/silu_and_mul.py": (PORT / "silu_and_mul.py").read_text(),
     }
+    reference = (tmp_path / "target/tilegym/ops/cutile/silu_and_mul.py").read_text()
+    port = {path: with_licence(reference, path, text) for path, text in texts.items()}
+    kernel = port[name]
     app, _ = fake.add_app("tileport", on="example")
     granted = {"metadata": "read", "contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
     token = fake.token("tileport[bot]", permissions=granted, app=app)

@@ -47,6 +47,16 @@ def test_a_label_becomes_a_draft_pull_request_and_one_comment_that_ends_done(roo
     assert lines() == ["queued: silu_and_mul"]
 
 
+def test_where_people_reach_the_status_page_the_comment_links_the_requests_own(room: Serving) -> None:
+    room.shop = replace(room.shop, public_url="https://tileport.example")
+    issue = room.issue()
+    room.works(room.labels(issue))
+    (request,) = requests.newest(10)
+    address = f"https://tileport.example/requests/{request.id}"
+    assert room.record(issue).evidence == address
+    assert f"[This attempt's record](<{address}>)" in room.said(issue)[0]
+
+
 def test_two_hooks_twenty_redeliveries_and_six_labels_are_one_request(room: Serving) -> None:
     issue = room.issue()
     first = room.labels(issue)

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.skill.timing.conftest import RECORDED
 from tileport_driver.records import (
     AgentRun,
     Change,
@@ -45,6 +46,7 @@ from tileport_driver.report import (
 from tileport_skill.pipeline.diagnosis import Diagnosis as GivenUp
 from tileport_skill.pipeline.diagnosis import Turn as RoleTurn
 from tileport_skill.pipeline.verdicts import Role, Verdict
+from tileport_skill.timing import gate
 
 Golden = Callable[[str, str], None]
 
@@ -341,6 +343,24 @@ def test_the_page_is_whole_and_asks_for_nothing() -> None:
     assert page.loads == []
     assert not page.tags & {"script", "link", "img", "iframe", "b"}
     assert not re.search(r"url\(|@import", html)
+
+
+def test_measured_rows_stand_in_both_forms_as_a_plot_and_as_bars() -> None:
+    measured = sample(timings=gate.read(RECORDED / "ours"))
+    text = report_html(measured)
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert page.loads == []
+    assert "svg" in page.tags
+    assert "the rule is 0.95" in text
+    rows = [row for timing in measured.timings for row in timing.rows]
+    assert len(rows) == 9
+    for row in rows:
+        assert row.cold is not None
+        assert row.row in text
+        assert re.search(rf"{re.escape(row.row)} .*[|o].* {row.cold.ratio:.3f} passed", report_markdown(measured))
+    assert "Speed" not in report_html(sample()) + report_markdown(sample())
 
 
 def test_what_the_patch_and_the_agent_wrote_is_shown_and_not_obeyed() -> None:

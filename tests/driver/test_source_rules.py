@@ -43,7 +43,7 @@ GOOD = {
 def broken(**changes: str) -> list[str]:
     """`wrapper`, `kernel`, … with text appended."""
     port = GOOD | {getattr(FILES_OF, name): GOOD[getattr(FILES_OF, name)] + text for name, text in changes.items()}
-    return broken_rules(FILES_OF, BASE.get, port.get)
+    return broken_rules(FILES_OF, "", BASE.get, port.get)
 
 
 def test_an_honest_port_breaks_no_rule() -> None:
@@ -110,6 +110,14 @@ def test_a_rule_names_the_line() -> None:
     assert rule.startswith(f"{FILES_OF.wrapper}:{lines + 1}:")
 
 
+def test_each_new_file_begins_with_the_references_licence_lines() -> None:
+    line = "SPDX-License-Identifier: MIT"
+    found = broken_rules(FILES_OF, f"# {line}\n\nimport cuda.tile as ct\n", BASE.get, GOOD.get)
+    assert found == [f"{path}:1: it lacks `{line}`." for path in FILES_OF.new]
+    carried = GOOD | {FILES_OF.kernel: f"// {line}\n\n{GOOD[FILES_OF.kernel]}"}
+    assert len(broken_rules(FILES_OF, f"# {line}\n", BASE.get, carried.get)) == 2
+
+
 def test_the_library_gets_the_ports_own_block_only() -> None:
     (rule,) = broken(library="\nmod spy;\n")
     assert "only the port's own `mod` block" in rule
@@ -117,5 +125,5 @@ def test_the_library_gets_the_ports_own_block_only() -> None:
 
 def test_the_tests_get_the_ports_backend_only() -> None:
     loosened = GOOD | {FILES_OF.test: TEST.replace("== 1", "!= 0")}
-    (rule,) = broken_rules(FILES_OF, BASE.get, loosened.get)
+    (rule,) = broken_rules(FILES_OF, "", BASE.get, loosened.get)
     assert "only the port's backend may be added" in rule

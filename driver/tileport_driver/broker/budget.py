@@ -9,16 +9,20 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from importlib import resources
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import yaml
-from anthropic.types import Usage as ApiUsage
 from pydantic import TypeAdapter
 
 from tileport_driver.records import Usage
 from tileport_skill.errors import RequestError
 from tileport_skill.pipeline.verdicts import Role
 
+if TYPE_CHECKING:  # a third of a command's start, which most commands can do without
+    from anthropic.types import Usage as ApiUsage
+
+LIVE_MODEL = "claude-opus-4-6"
+"""Whom `--live` asks."""
 _MILLION = Decimal(1_000_000)
 
 

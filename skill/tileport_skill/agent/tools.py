@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from anthropic.types import ToolResultBlockParam, ToolUnionParam, ToolUseBlock
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tileport_skill.agent.editor import EditError, Editor
 from tileport_skill.agent.shell import Shell
+
+if TYPE_CHECKING:  # reports describe tools too, and need no SDK for it
+    from anthropic.types import ToolResultBlockParam, ToolUnionParam, ToolUseBlock
 
 BASH = "bash"
 EDITOR = "str_replace_based_edit_tool"

@@ -67,9 +67,9 @@ LAUNCH_ARGUMENTS = (
 )
 
 
-def print_launcher(operator: str, licence: str, functions: Sequence[CFunction], *, shared: bool = False) -> str:
+def print_launcher(operator: str, functions: Sequence[CFunction], *, shared: bool = False) -> str:
     """The whole file. `shared`: `ffi_util.rs` has what launchers of drafts share, by `tileport infra`."""
-    parts = [f"{licence}\n//\n// The C functions of {operator}, made by `tileport-skill draft`: one launch each.\n"]
+    parts = [f"// The C functions of {operator}, made by `tileport-skill draft`: one launch each.\n"]
     used = _shared_by(functions)
     parts.append("\n".join(_imports(operator, functions, used if shared else {})) + "\n")
     parts += () if shared else used.values()

@@ -33,8 +33,6 @@ from tileport_skill.draft.variant import variants_of
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 
-LICENCE = "// SPDX-License-Identifier: MIT"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -212,7 +210,7 @@ def _head(name: str, entries: Sequence[Entry], refused: Sequence[Refusal]) -> tu
     """Which route each kernel took."""
     translated = list(dict.fromkeys(one.kernel for one in entries if one.untranslated is None))
     from_ir = {one.kernel: one.untranslated for one in entries if one.untranslated is not None}
-    lines = [LICENCE, "//"]
+    lines = []
     if translated:
         what = "translated from the cuTile Python source"
         names = "" if not from_ir else f" ({', '.join(translated)})"

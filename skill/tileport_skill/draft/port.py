@@ -8,11 +8,12 @@ from tileport_skill.draft.crossing import c_function, check_symbols
 from tileport_skill.draft.edits import with_backend, with_module, with_registration
 from tileport_skill.draft.host import read_host
 from tileport_skill.draft.launcher import print_launcher
-from tileport_skill.draft.operator import LICENCE, KernelDraft
+from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import Tuned, print_wrapper
 from tileport_skill.errors import RequestError
 from tileport_skill.infrastructure import is_there
+from tileport_skill.tilegym.licence import with_licence
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tuning.table import Table
@@ -38,7 +39,8 @@ def check_vacant(checkout: Checkout, operator: Operator) -> None:
 def kernel_alone(checkout: Checkout, operator: Operator, draft: KernelDraft) -> PortDraft:
     """`kernel.rs` and nothing else, as asked for."""
     path = port_files(checkout, operator).kernel
-    return PortDraft(files={} if draft.text is None else {path: draft.text}, refused=None)
+    files = {} if draft.text is None else {path: with_licence(_text(checkout, operator.reference), path, draft.text)}
+    return PortDraft(files=files, refused=None)
 
 
 def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table: Table | None = None) -> PortDraft:
@@ -50,18 +52,16 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table
     if draft.text is None:
         return PortDraft(files={}, refused="not one kernel is translated")
     kernel = kernel_alone(checkout, operator, draft).files
+    reference = _text(checkout, operator.reference)
     try:
-        launcher, wrapper = launcher_and_wrapper(
-            operator,
-            (checkout.root / operator.reference).read_text(encoding="utf-8"),
-            draft,
-            shared=is_there(checkout),
-            table=table,
-        )
+        tuned = None if table is None or not table.lines else Tuned(table=table, kernel=kernel[paths.kernel])
+        shared = is_there(checkout)
+        launcher, wrapper = launcher_and_wrapper(operator, reference, draft, shared=shared, tuned=tuned)
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
         return PortDraft(files=kernel, refused=f"{error}{place}")
-    files = {paths.wrapper: wrapper, **kernel, paths.launcher: launcher}
+    hosts = {paths.wrapper: wrapper, paths.launcher: launcher}
+    files = {path: with_licence(reference, path, text) for path, text in hosts.items()} | kernel
     edits = {paths.library: with_module, paths.registration: with_registration}
     for path, edit in edits.items():
         files[path] = edit(_text(checkout, path), operator.name, path)
@@ -71,19 +71,17 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table
 
 
 def launcher_and_wrapper(
-    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False, table: Table | None = None
+    operator: Operator, reference: str, draft: KernelDraft, *, shared: bool = False, tuned: Tuned | None = None
 ) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share, `table` what was tuned.
+    """`ffi.rs` and the wrapper; `shared` where the repository has what ports share, `tuned` what was measured.
 
     Raises `Untranslatable` naming what stands in the way.
     """
     functions = tuple(c_function(operator.name, entry) for entry in draft.entries)
     check_symbols(functions)
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
-    host = read_host(reference)
-    tuned = None if table is None or not table.lines else Tuned(table=table, kernel=draft.text or "")
-    wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared, tuned=tuned)
-    return print_launcher(operator.name, LICENCE, functions, shared=shared), wrapper
+    wrapper = print_wrapper(operator.name, read_host(reference), functions, refused, shared=shared, tuned=tuned)
+    return print_launcher(operator.name, functions, shared=shared), wrapper
 
 
 def _text(checkout: Checkout, path: str) -> str:

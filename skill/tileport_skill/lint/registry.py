@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileport_skill.lint.records import Rule
-from tileport_skill.lint.rules import crossing, kernel, launcher, reach, traps, wrapper
+from tileport_skill.lint.rules import crossing, kernel, launcher, licence, reach, traps, wrapper
 
 RULES: tuple[Rule, ...] = (
     *kernel.RULES,
@@ -12,6 +12,7 @@ RULES: tuple[Rule, ...] = (
     *wrapper.RULES,
     *crossing.RULES,
     *reach.RULES,
+    *licence.RULES,
 )
 DECIDABLE_FROM_TEXT = frozenset(
     {1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 25, 27, 31, 32, 33, 35, 36, 37, 39, 40, 43}

@@ -2,6 +2,7 @@
 //   {"kind": "request",  "method", "path", "params", "query", "body"}   path is OpenAPI's: /repos/{owner}/{repo}
 //   {"kind": "response", "method", "path", "status", "body", "fault"}
 //   {"kind": "webhook",  "event", "body"}
+//   {"kind": "graphql",  "query", "variables", "data"}   data: null, or what is answered
 // Answers {"errors": [...]}. Only what is asked for is compiled: the description has 13 MB.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -119,7 +120,23 @@ function webhook({ event, body }) {
   return validate(body) ? [] : told(validate, "payload");
 }
 
-const kinds = { request, response, webhook };
+let schema = null;
+function graphql({ query, variables, data }) {
+  const api = require("graphql");
+  const published = `${modules}/node_modules/@octokit/graphql-schema/schema.graphql`;
+  // Assumed valid, as the version we pin defines two fields of an enterprise twice.
+  schema ??= api.buildSchema(readFileSync(published, "utf8"), { assumeValid: true, assumeValidSDL: true });
+  const document = api.parse(query);
+  const invalid = api.validate(schema, document);
+  if (invalid.length) return invalid.map((error) => `query ${error.message}`);
+  // The answer is right if the schema makes the same of it; a field that is not there would become null.
+  const made = api.executeSync({ schema, document, variableValues: variables, rootValue: data ?? {} });
+  const wrong = (made.errors ?? []).filter((error) => data !== null || error.path === undefined);
+  if (wrong.length) return wrong.map((error) => `graphql ${error.message}`);
+  return data === null || JSON.stringify(made.data) === JSON.stringify(data) ? [] : [`answer ${JSON.stringify(data)} is not ${JSON.stringify(made.data)}`];
+}
+
+const kinds = { request, response, webhook, graphql };
 for await (const line of createInterface({ input: process.stdin })) {
   let errors;
   try {

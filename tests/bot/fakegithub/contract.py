@@ -37,6 +37,10 @@ class Contract:
     def webhook(self, event: str, body: dict[str, Any]) -> list[str]:
         return self._ask(kind="webhook", event=event, body=body)
 
+    def graphql(self, query: str, variables: object, data: object = None) -> list[str]:
+        """`data`: what is answered, if it is known already."""
+        return self._ask(kind="graphql", query=query, variables=variables, data=data)
+
     def close(self) -> None:
         self._process.terminate()
         self._process.wait()

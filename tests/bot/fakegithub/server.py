@@ -23,6 +23,7 @@ from tests.bot.fakegithub.call import Answer, Call, Moved, Refuse, Route
 from tests.bot.fakegithub.contract import Contract
 from tests.bot.fakegithub.faults import AFTER, NO_ANSWER, Fault, Faults, Kind, failure, limited_by
 from tests.bot.fakegithub.git_door import is_git, serve_git
+from tests.bot.fakegithub.graphql_door import answer_graphql, is_graphql
 from tests.bot.fakegithub.limits import Limits
 from tests.bot.fakegithub.people import People
 from tests.bot.fakegithub.routes_pulls import follow_push
@@ -141,6 +142,14 @@ class FakeGitHub(People):
             )
         if path == "/rate_limit":
             return self.limits.overview(self.world.now())
+        if is_graphql(method, path):
+            call = Call(
+                world=self.world, say=self.say, params={}, query=query, body=body, path=path, token=token, app=app
+            )
+            self.limits.admit(method, path, self.world.now())
+            answer, wrong = answer_graphql(call, self.contract)
+            self.violations += wrong
+            return answer
         found = [(route, match) for route, pattern in ROUTES if (match := pattern.fullmatch(path))]
         exact = next(((route, match) for route, match in found if route.method == method), None)
         if exact is None:

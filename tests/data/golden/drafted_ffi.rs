@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: MIT
-//
 // The C functions of drafted, made by `tileport-skill draft`: one launch each.
 
 use core::ffi::c_void;

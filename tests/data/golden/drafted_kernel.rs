@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: MIT
-//
 // drafted: translated from the cuTile Python source by `tileport-skill draft`.
 // Not translated: _running_kernel (line 64): `cuda.tile.cumsum`, for which there is no translation yet.
 // Not translated: _square_kernel (line 108): `ct.gather(x, (rows, columns))` of several axes; with --declare it can be said.

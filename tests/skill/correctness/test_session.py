@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+from pydantic import TypeAdapter
+from tests.skill.correctness import judge_alone
 from tests.skill.correctness.stand_in_child import CASE, ITEM
 
-from tileport_skill.correctness import session
+from tileport_skill.correctness import files, session
 from tileport_skill.correctness.decide import not_measured, problems
-from tileport_skill.correctness.records import Evidence, Job
-from tileport_skill.correctness.session import judge
+from tileport_skill.correctness.records import Evidence, Job, write_json
 from tileport_skill.errors import MachineryError
 
 
@@ -26,8 +30,6 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     torch.save({"tolerances": None}, tmp_path / "root" / "000.pt")
     for role in ("reference", "port"):
         torch.save({"outputs": [torch.ones(3)], "gradients": []}, tmp_path / "root" / f"{role}.pt")
-    monkeypatch.setattr(session, "_CHILD", "stand_in_child")
-    monkeypatch.setattr(session, "_TRACER", "")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setenv("SECRET", "of the caller")
     return Job(
@@ -49,19 +51,27 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     )
 
 
-def run(job: Job, operator: str, seconds: float = 60.0) -> Evidence:
+def run(job: Job, operator: str, seconds: float = 60.0, tracer: str = "") -> Evidence:
+    """Raises `MachineryError` if the run does."""
     out = Path(job.base).parent / "out"
-    return judge(dataclasses.replace(job, operator=operator), out, Path("/bin/true"), seconds)
+    told = Path(job.base).parent / "told.json"
+    write_json(told, dataclasses.replace(job, operator=operator))
+    command = [sys.executable, judge_alone.__file__, str(told), str(out), tracer, str(seconds)]
+    paths = f"{Path(session.__file__).parents[2]}:{os.environ['PYTHONPATH']}"
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, check=False)
+    if done.returncode == 13:
+        raise MachineryError(done.stderr)
+    assert done.returncode == 0, done.stderr
+    return TypeAdapter(Evidence).validate_json((out / files.EVIDENCE).read_bytes())
 
 
 def checks(evidence: Evidence) -> set[str]:
     return {problem.check for problem in problems(evidence)}
 
 
-def test_without_cupti_nothing_is_run_at_all(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_TRACER", "import no_such_tracer")
+def test_without_cupti_nothing_is_run_at_all(job: Job) -> None:
     with pytest.raises(MachineryError, match=r"no_such_tracer.*pip install cupti-python"):
-        run(job, "works")
+        run(job, "works", tracer="import no_such_tracer")
     assert not (Path(job.base).parent / "out").exists()
 
 

@@ -13,14 +13,14 @@ from tests.conftest import Golden
 from tileport_skill.capture.records import Array, Constant
 from tileport_skill.draft.crossing import c_function
 from tileport_skill.draft.launcher import print_launcher
-from tileport_skill.draft.operator import LICENCE, KernelDraft
+from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.variant import variants_of
 from tileport_skill.emit.rust import MINIMUM, find_rust
 
 
 def launcher(draft: KernelDraft) -> str:
-    return print_launcher("drafted", LICENCE, [c_function("drafted", entry) for entry in draft.entries])
+    return print_launcher("drafted", [c_function("drafted", entry) for entry in draft.entries])
 
 
 def test_the_launcher_reads_as_the_golden_does(draft: KernelDraft, golden: Golden) -> None:
@@ -29,7 +29,7 @@ def test_the_launcher_reads_as_the_golden_does(draft: KernelDraft, golden: Golde
 
 def test_where_ports_share_it_nothing_of_it_is_carried(draft: KernelDraft) -> None:
     functions = [c_function("drafted", entry) for entry in draft.entries]
-    text = print_launcher("drafted", LICENCE, functions, shared=True)
+    text = print_launcher("drafted", functions, shared=True)
     assert not re.search(r"^(unsafe )?fn ", text, re.MULTILINE)
     assert "use crate::ffi_util::{TensorDesc, borrow_tensor_on as borrowed, fits, rc, tensor_core_type};" in text
     own = launcher(draft)

@@ -54,6 +54,16 @@ def test_a_port_is_six_files(checkout: Checkout, draft: KernelDraft) -> None:
     assert "cutile-rs" in port.files["tests/ops/test_drafted.py"]
 
 
+def test_new_files_stand_under_the_references_licence(checkout: Checkout, draft: KernelDraft) -> None:
+    reference = checkout.root / OPERATOR.reference
+    lines = "# SPDX-FileCopyrightText: Copyright (c) 2025 Somebody\n#\n# SPDX-License-Identifier: MIT\n\n"
+    reference.write_text(lines + reference.read_text(encoding="utf-8"), encoding="utf-8")
+    files = draft_port(checkout, OPERATOR, draft).files
+    assert files[f"{PORTS}/drafted.py"].startswith(lines)
+    for name in ("kernel.rs", "ffi.rs"):
+        assert files[f"{PORTS}/drafted_kernel/{name}"].startswith(lines.replace("#", "//"))
+
+
 def test_without_tests_there_are_five(checkout: Checkout, draft: KernelDraft) -> None:
     shutil.rmtree(checkout.root / "tests")
     assert len(draft_port(checkout, dataclasses.replace(OPERATOR, tests=()), draft).files) == 5
