@@ -55,7 +55,8 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table
     kernel = kernel_alone(checkout, operator, draft).files
     reference = _text(checkout, operator.reference)
     try:
-        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft, table)
+        tuned = None if table is None or not table.lines else Tuned(table=table, kernel=kernel[paths.kernel])
+        launcher, wrapper = launcher_and_wrapper(checkout, operator, draft, tuned)
     except Untranslatable as error:
         place = f" ({operator.reference}:{error.line})" if error.line else ""
         return PortDraft(files=kernel, refused=f"{error}{place}")
@@ -70,9 +71,9 @@ def draft_port(checkout: Checkout, operator: Operator, draft: KernelDraft, table
 
 
 def launcher_and_wrapper(
-    checkout: Checkout, operator: Operator, draft: KernelDraft, table: Table | None = None
+    checkout: Checkout, operator: Operator, draft: KernelDraft, tuned: Tuned | None = None
 ) -> tuple[str, str]:
-    """`ffi.rs` and the wrapper, shorter where the repository has what ports share; `table` is what was tuned.
+    """`ffi.rs` and the wrapper, shorter where the repository has what ports share; `tuned` is what was measured.
 
     Raises `Untranslatable` naming what stands in the way.
     """
@@ -81,7 +82,6 @@ def launcher_and_wrapper(
     refused = {one.kernel: f"{one.reason} (line {one.line})" if one.line else one.reason for one in draft.refused}
     shared = is_there(checkout)
     host = read_host(_text(checkout, operator.reference), _siblings(checkout, operator))
-    tuned = None if table is None or not table.lines else Tuned(table=table, kernel=draft.text or "")
     wrapper = print_wrapper(operator.name, host, functions, refused, shared=shared, tuned=tuned)
     return print_launcher(operator.name, functions, shared=shared), wrapper
 

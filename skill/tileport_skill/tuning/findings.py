@@ -43,7 +43,7 @@ def _findings(tuning: Tuning) -> Iterator[Finding]:
         best = max(rows, key=lambda row: row.result.cold.ratio if row.result.cold else 0.0)
         low, high = min(one.ratio for one in cold), max(one.ratio for one in cold)
         yield Finding(
-            where=f"{tuning.operator} on {tuning.arch}, {what}",
+            where=f"{tuning.operator} on {tuning.arch}, {what}{_place(tuning, best)}",
             measured=f"{low:.2f} to {high:.2f} times as fast as what it chooses itself on {len(rows)} shapes "
             f"({tuning.table.gpu}, {tuning.table.date}).",
             change=_change(best),
@@ -56,6 +56,12 @@ def _what(row: TunedRow) -> str:
     if row.choice.options:
         return f"called with {', '.join(f'{name}={value!r}' for name, value in row.choice.options)}"
     return ", ".join(kernel for kernel, _ in row.choice.kernels)
+
+
+def _place(tuning: Tuning, row: TunedRow) -> str:
+    names = [kernel for kernel, _ in row.choice.kernels] or [tuning.operator]
+    found = [tuning.places[name] for name in names if name in tuning.places]
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _change(row: TunedRow) -> str:

@@ -64,6 +64,8 @@ class Tuning:
     unsearched: tuple[tuple[str, str], ...]
     """Calls without a result, and why."""
     table: Table
+    places: Mapping[str, str]
+    """File and line of the reference's functions."""
     contenders: int
     seconds: float
     """Device time of everything that was measured, by the samples kept; searching apart."""
@@ -117,6 +119,7 @@ def judged(folder: TuningFolder, operator: str) -> Tuning:
             copies=copies,
             lines=tuple(_measured_lines(standing, document, rows)),
         ),
+        places=document.get("places", {}),
         contenders=sum(len(call["contenders"]) for call in document["calls"]),
         seconds=sum(sum(block["ns"]) for one in documents(RawFolder(folder.root), operator) for block in _blocks(one))
         / 1e9,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,11 +62,19 @@ def planned(
         "versions": {**captured.versions, "tileiras": toolchain_version()},
         "reference": operator.reference,
         "reference_sha256": hashlib.sha256((checkout.root / operator.reference).read_bytes()).hexdigest(),
+        "places": _places(checkout, operator),
         "rtol": task.rtol,
         "atol": task.atol,
         "calls": documents,
     }
     return Planned(document=document, keys=keys, dropped=tuple(dropped))
+
+
+def _places(checkout: Checkout, operator: Operator) -> dict[str, str]:
+    """File and line of each function of the reference, for findings."""
+    tree = ast.parse((checkout.root / operator.reference).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {node.name: f"{operator.reference}:{node.lineno}" for node in functions}
 
 
 def _call(

@@ -108,7 +108,7 @@ def test_the_roofline_is_of_memory_where_nobody_counts_operations(tmp_path: Path
 
 def test_what_is_found_names_kernel_measurement_and_change(tmp_path: Path) -> None:
     (found,) = findings(judged(Measured(widths=(256, 512), true=EVERYWHERE).write(tmp_path), "softmax"))
-    assert "softmax on sm_90, _softmax_kernel: 1.5" in found.text
+    assert "softmax on sm_90, _softmax_kernel (tilegym/ops/cutile/softmax.py:16): 1.5" in found.text
     assert "Smallest change: add to its configurations" in found.text
     assert "namespace(TILE=128, occupancy=2)" in found.text
 
