@@ -15,7 +15,7 @@ from tileport_skill.running.pytorch import Agreement, chosen, interpret, judged
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 EACH, SECONDS = 1, 60
-"""Tests of each kernel, the cheapest, and what one may take."""
+"""Tests of each kernel, the cheapest, and the processor's seconds that one may take."""
 
 
 def against_pytorch(
