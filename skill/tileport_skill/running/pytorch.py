@@ -109,7 +109,7 @@ def interpret(
 ) -> list[dict[str, Any]]:
     """Runs `tests` in a child, each for at most `seconds` of a processor; what it wrote of each.
 
-    `ports` has the files of a port's bytecode by the hash of the reference's that they stand for.
+    `ports` has the files of a port's bytecode by the `text_key` of the reference's that they stand for.
     """
     names = [f"{Path(o.reference).stem}.{kernel}" for o in operators for kernel in o.kernels]
     with tempfile.TemporaryDirectory(prefix="tileport-interpreted-") as folder:
