@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,9 +24,10 @@ Run = Callable[[Path], Agreement]
 @pytest.fixture(scope="module")
 def agreement(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """What is found of the operator's one kernel with a kernel.rs."""
-    checkout = open_checkout(CHECKOUT)
-    operator = find_operator(read_operators(checkout), "scale")
     folder = tmp_path_factory.mktemp("in_place")
+    shutil.copytree(CHECKOUT, folder / "checkout")  # elsewhere, so that no conftest of ours is its own
+    checkout = open_checkout(folder / "checkout")
+    operator = find_operator(read_operators(checkout), "scale")
     captured = capture(checkout, [operator], ["sm_90"], folder)[0]
     emitter = Emitter(built_emitter())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -48,9 +49,11 @@ cuda-async = { version = "=0.2.0" }
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> Capture:
-    checkout = open_checkout(CHECKOUT)
+    folder = tmp_path_factory.mktemp("captured")
+    shutil.copytree(CHECKOUT, folder / "checkout")  # elsewhere, so that no conftest of ours is its own
+    checkout = open_checkout(folder / "checkout")
     operators = [one for one in read_operators(checkout) if one.name == "scale"]
-    return capture(checkout, operators, ["sm_90"], tmp_path_factory.mktemp("captured"))[0]
+    return capture(checkout, operators, ["sm_90"], folder)[0]
 
 
 @pytest.fixture(scope="module")
