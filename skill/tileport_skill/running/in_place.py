@@ -6,16 +6,18 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.records import Capture
 from tileport_skill.emit.entries import KernelModule
 from tileport_skill.emit.mapping import Request
 from tileport_skill.emit.program import Emitter
 from tileport_skill.emit.requests import requests_for
 from tileport_skill.running.pytorch import Agreement, chosen, interpret, judged
+from tileport_skill.running.text_key import text_key
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 EACH, SECONDS = 1, 60
-"""Tests of each kernel, the cheapest, and what one may take."""
+"""Tests of each kernel, the cheapest, and the processor's seconds that one may take."""
 
 
 def against_pytorch(
@@ -42,21 +44,22 @@ def _emitted(
     emitter: Emitter,
     folder: Path,
 ) -> dict[str, str]:
-    """The file of the port's bytecode for each of the reference's that the tests launch, by that one's hash."""
+    """The file of the port's bytecode for each of the reference's that the tests launch, by that one's key."""
     launches = tuple(launch for launch in captured.launches if launch.test in tests and launch.purpose == "launch")
     known = {one.id: one for one in captured.specialisations}
     wanted: dict[str, Request] = {}
     for asked in requests_for(dataclasses.replace(captured, launches=launches), modules):
         reference = known[asked.launch.specialisation].ir
         if asked.request is not None and reference is not None:
-            wanted.setdefault(reference.sha256, _assuming_nothing(asked.request))
+            key = text_key(cache_folder("ir") / f"{reference.sha256}.tileirbc")
+            wanted.setdefault(key, _assuming_nothing(asked.request))
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
-    for sha256, answer in zip(wanted, emitter.emit(kernel, list(wanted.values())), strict=True):
+    for key, answer in zip(wanted, emitter.emit(kernel, list(wanted.values())), strict=True):
         if answer.bytecode is not None:
-            path = folder / f"{sha256[:16]}.tileirbc"
+            path = folder / f"{key[:16]}.tileirbc"
             path.write_bytes(answer.bytecode)
-            files[sha256] = str(path.resolve())
+            files[key] = str(path.resolve())
     return files
 
 

@@ -26,6 +26,8 @@ from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator
 
 PLUGIN = "tileport_skill.running.inside.plugin"
+_PATIENCE = 20
+"""Seconds that may pass for one of a processor, on a machine that others keep busy."""
 NO_MEANING = {"index space", "out of bounds", "race", "uninitialised", "assume", "extract"}
 """Findings after which the dialect leaves open what a kernel does; the hardware may well do something sensible."""
 BLOCK = 4000
@@ -105,9 +107,9 @@ def interpret(
     arch: str = "sm_90",
     ports: Mapping[str, str] = {},
 ) -> list[dict[str, Any]]:
-    """Runs `tests` in a child, each for at most `seconds`; what it wrote of each.
+    """Runs `tests` in a child, each for at most `seconds` of a processor; what it wrote of each.
 
-    `ports` has the files of a port's bytecode by the hash of the reference's that they stand for.
+    `ports` has the files of a port's bytecode by the `text_key` of the reference's that they stand for.
     """
     names = [f"{Path(o.reference).stem}.{kernel}" for o in operators for kernel in o.kernels]
     with tempfile.TemporaryDirectory(prefix="tileport-interpreted-") as folder:
@@ -128,7 +130,7 @@ def interpret(
         environment = _environment(checkout, root, request, arch)
         if not ports:  # a port is compiled for what the tuner's first configuration launches, as captures have it
             environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
-        code, said = bounded(command, root, environment, seconds * (len(tests) + 5) * 2)
+        code, said = bounded(command, root, environment, _PATIENCE * seconds * (len(tests) + 5))
         if not answer.is_file():
             raise RequestError(f"The tests gave nothing with kernels interpreted (exit {code}):\n{said[-4000:]}")
         return [json.loads(line) for line in answer.read_text(encoding="utf-8").splitlines()]

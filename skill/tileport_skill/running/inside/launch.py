@@ -23,6 +23,7 @@ from cuda.tile._execution import kernel as Kernel
 from cuda.tile.compilation import ConstantConstraint, KernelSignature
 
 from tileport_skill.capture.inside.export import export_one
+from tileport_skill.running.text_key import text_key
 from tileport_skill.tileir.assemble import Refused, disassemble
 from tileport_skill.tileir.interpret import Limits, run
 from tileport_skill.tileir.launch import ArrayTable, Buffer, Launch, TableRow, Written
@@ -55,7 +56,7 @@ class Interpreted:
     ir: Path
     """The folder that exported bytecode is kept in."""
     ports: dict[str, str] = field(default_factory=dict)
-    """The file of a port's bytecode by the hash of the reference's; empty to run the reference's own."""
+    """The file of a port's bytecode by the key of the reference's text; empty to run the reference's own."""
     spoiled: str | None = None
     """A kernel whose results are falsified, to see that the running test notices."""
     launches: Counter[str] = field(default_factory=Counter)
@@ -108,9 +109,11 @@ class Interpreted:
 
     def _entry(self, name: str, kernel: Any, signature: KernelSignature) -> Entry:
         sha256 = _exported(kernel, _Key(signature, repr((signature, kernel._compiler_options))), self)
-        if self.ports and sha256 not in self.ports:
+        own = str(self.ir / f"{sha256}.tileirbc")
+        port = self.ports.get(text_key(Path(own))) if self.ports else None
+        if self.ports and port is None:
             self.foreign.add(name)
-        return _read(self.ports.get(sha256) or str(self.ir / f"{sha256}.tileirbc"))
+        return _read(port or own)
 
     def _signature(self, grid: tuple[int, ...], kernel: Any, args: tuple[Any, ...]) -> KernelSignature:
         try:

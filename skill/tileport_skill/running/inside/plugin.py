@@ -143,7 +143,7 @@ def _install() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    with _OnCpu(), contextlib.suppress(ImportError), guard.time_limit(REQUEST["test_seconds"]):
+    with _OnCpu(), contextlib.suppress(ImportError), guard.time_limit(REQUEST["test_seconds"], of_processor=True):
         yield
 
 
