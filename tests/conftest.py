@@ -33,6 +33,7 @@ def _has_containers(path: Path) -> bool:
     return "mark.docker" in path.read_text(encoding="utf-8")
 
 
+@pytest.hookimpl(optionalhook=True)  # a run on its own may be without the plugin
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """The plugin's own groups (3.8.0) are lost in pytest 9.2, which no longer reads the name they are written into."""
     return _ByFile(config, log)
