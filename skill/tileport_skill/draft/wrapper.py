@@ -138,7 +138,7 @@ def _exhaustive_search(search_space, stream, grid_fn, kernel, args_fn, hints_fn=
         return next(one for one in args if isinstance(one, torch.Tensor))
 
     tuned = autotune_launch(kernel_fn=run, configs=configs, key=number, kernel_name="{operator}")
-    microseconds = 1000 * min(time for _, time in tuned.tuning_record)
+    microseconds = 1000 * min((time for _, time in tuned.tuning_record), default=0.0)
     return SimpleNamespace(best=SimpleNamespace(config=tuned.best_config, mean_us=microseconds))
 '''
 BORROWED = '''\

@@ -145,8 +145,16 @@ class Tuner:
         """A port's `autotune_launch`."""
         answer = self._answers.get((kernel_name, key))
         if answer is None:
-            answer = self._answers[kernel_name, key] = self._chosen(kernel_fn, list(configs), kernel_name)
-        return self._result(best_config=answer, output=kernel_fn(answer), tuning_record=[], cache_hit=True)
+            chosen = self._chosen(kernel_fn, list(configs), kernel_name)
+            answer = self._answers[kernel_name, key] = (chosen, self._times(configs))
+        config, times = answer
+        return self._result(best_config=config, output=kernel_fn(config), tuning_record=times, cache_hit=True)
+
+    def _times(self, configs: Sequence[Any]) -> list[tuple[Any, float]]:
+        """Milliseconds of the search that was answered last, as a port's tuner tells them."""
+        assert self._searches is not None
+        found = self._searches.done[self._at - 1]["us"]
+        return [(config, us / 1000) for config, us in zip(configs, found, strict=True) if us is not None]
 
     def _chosen(self, kernel_fn: Callable[[Any], Any], configs: list[Any], name: str) -> Any:
         known = self._known(name, configs)
