@@ -85,7 +85,7 @@ def test_a_token_that_starts_no_checks_says_so_and_rows_are_in_the_body() -> Non
 def test_the_plot_is_linked_where_rows_were_measured_and_people_reach_the_record() -> None:
     rows = (TimedRow("row", 0.97, 1.0, 1.03),)
     kept = replace(RECORD, evidence="https://tileport.example/requests/7")
-    link = "[The report](<https://tileport.example/requests/7>) has the same as a plot"
+    link = "[The record](<https://tileport.example/requests/7>) has the same as a plot"
     assert link in body(rows=rows, record=kept)
     assert link not in body(record=kept)
     assert "has the same as a plot" not in body(rows=rows)
