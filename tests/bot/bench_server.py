@@ -99,10 +99,14 @@ class TracingDriver:
     """An attempt is one line: which repository, which operator."""
 
     def run(self, operator: str, repository: Path, attempt: int, watch: Watch) -> Finished:
-        if watch.attempt is None:
+        line, path = f"{repository.name}/{operator}", FOLDER / "trace"
+        begun = watch.attempt is not None
+        if not begun:
             watch.begun(f"{operator}-{repository.name}")
-            with (FOLDER / "trace").open("a") as trace:
-                trace.write(f"{repository.name}/{operator}\n")
+        # One that was killed between the two has its name and no folder yet: it is begun now.
+        if not begun or not path.is_file() or line not in path.read_text().split():
+            with path.open("a") as trace:
+                trace.write(f"{line}\n")
         watch.stage(Stage.RUNNING)
         return Finished(outcome=Refused(reason="The bench ports nothing."))
 
