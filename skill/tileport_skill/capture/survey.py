@@ -202,7 +202,8 @@ def _listed(captures: Sequence[Capture], status: str) -> tuple[Listed, ...]:
     for captured in captures:
         for test in captured.tests:
             if test.status == status:
-                key = (file_of(test), test.where, test.reason or "")
+                where = test.where and test.where.rpartition("site-packages/")[2]  # a report names no machine's folders
+                key = (file_of(test), where, test.reason or "")
                 found.setdefault(key, Counter())[captured.arch] += 1
     return tuple(
         Listed(what=f"{max(archs.values())} of {file}", where=where, reason=reason, archs=tuple(archs))
