@@ -25,12 +25,13 @@ _JUDGED = ("ported", "not ported", "unproved")
 
 def prove(bot_for: Callable[[str], Bot]) -> Iterator[str]:
     """A line for each port that was entered into the GPU queue, or whose judgement was told."""
+    newest = {job.attempt: job for job in jobs.all_jobs() if job.queue == "gpu"}
     for request in requests.unproved():
         attempt = attempt_of(request.attempt or "")
-        if attempt is None:  # made on another machine, whose sweep sees to it
+        if attempt is None or _is_overtaken(request):  # made on another machine, whose sweep sees to it; or asked again
             continue
         name = f"{request.place.repository}#{request.place.issue}: {request.record.operator}"
-        job = _newest_job(attempt)
+        job = newest.get(attempt.id)
         if job is None:
             jobs.submit(attempt.request(), "gpu", attempt.id)
             yield f"{name}: waits for a machine with a GPU"
@@ -54,9 +55,10 @@ def _tell(bot: Bot, request: Request, attempt: AttemptFolder, job: Job) -> str:
     return f"told what a GPU found: {how_it_stands(record, result)}"
 
 
-def _newest_job(attempt: AttemptFolder) -> Job | None:
-    found = [job for job in jobs.all_jobs() if job.queue == "gpu" and job.attempt == attempt.id]
-    return found[-1] if found else None
+def _is_overtaken(request: Request) -> bool:
+    """Whether the issue's comment is a later request's by now."""
+    in_issue = requests.of_issue(request.place.repository, request.place.issue)
+    return any(one.record.operator == request.record.operator and one.id != request.id for one in in_issue)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,12 @@ def _serve(shop: Shop, request: Request) -> None:
     with held(request) as journal:
         try:
             bot = shop.bot(request.place.repository)
-            evidence = f"{shop.public_url}/requests/{request.id}" if shop.public_url else ""
-            stopping = lambda: shop.stopping() or journal.lost.is_set()  # noqa: E731
-            bot = replace(bot, resumes=not last, stopping=stopping, evidence=evidence)
+            bot = replace(
+                bot,
+                resumes=not last,
+                evidence=f"{shop.public_url}/requests/{request.id}" if shop.public_url else "",
+                stopping=lambda: shop.stopping() or journal.lost.is_set(),
+            )
             say.info(port(bot, request.place, request.record, journal).line)
         except Interrupted:
             say.info("put back" if requests.put_back(request, why="put back: the bot stopped") else "lost")

@@ -60,10 +60,9 @@ def transaction(tables: MetaData = TABLES, *, integrity: bool = False, reads: bo
     and so a writer, of their own.
     """
     file = state_dir() / tables.info["file"]
-    engine = database_url() or f"sqlite:///{file}"
+    url, options = database_url() or f"sqlite:///{file}", {_READS: reads}
     try:
-        kind = {_READS: reads}
-        with _engine(engine, tables).connect().execution_options(**kind) as connection, _begin(connection, file):
+        with _engine(url, tables, file).connect().execution_options(**options) as connection, _begin(connection, file):
             yield connection
     except SQLAlchemyError as error:
         if integrity and isinstance(error, IntegrityError):
@@ -110,15 +109,15 @@ def now_of(connection: Connection) -> float:
 
 
 @lru_cache(maxsize=8)
-def _engine(url: str, tables: MetaData) -> Engine:
+def _engine(url: str, tables: MetaData, file: Path) -> Engine:
     if url.startswith("sqlite"):
-        state_dir().mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     engine = sqlalchemy.create_engine(_with_driver(url), connect_args=_connect_args(url), pool_pre_ping=True)
     if url.startswith("sqlite"):
         # The driver's own BEGIN takes no lock, so two could read the same and both write.
         event.listen(engine, "connect", lambda raw, _: _prepare(raw))
         event.listen(engine, "begin", _take_lock)
-    with engine.connect() as connection, _begin(connection, state_dir() / tables.info["file"]):
+    with engine.connect() as connection, _begin(connection, file):
         if engine.dialect.name == "postgresql":  # where two that make the same table at once get an error
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
         tables.create_all(connection)

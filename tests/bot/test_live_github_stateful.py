@@ -127,26 +127,6 @@ def test_a_pushed_branch_becomes_a_pull_request_whose_head_is_its_commit(
     live.edit_pull_request(REPOSITORY, made.number, "Port x again", "c")
     assert repository.issues[made.number].title == "Port x again"
     assert live.create_pull_request(REPOSITORY, new).number == made.number  # there is one already: that one
-    there = live.pull_head(REPOSITORY, made.number)
-    assert (there.branch, there.head, there.link, there.draft) == ("port/x", sha, made.link, True)
-    for _ in range(2):
-        live.mark_ready(REPOSITORY, made.number)
-    assert not live.pull_head(REPOSITORY, made.number).draft
-
-
-def test_who_may_not_write_pull_requests_makes_none_ready(
-    fake: FakeGitHub, repository: Repository, tmp_path: Path
-) -> None:
-    checkout = fake.clone(repository, tmp_path / "clone")
-    writing = LiveGitHub(
-        fake.workflow_token(contents="write", pull_requests="write"), api=fake.address, server=fake.address
-    )
-    writing.push_branch(REPOSITORY, checkout, "port/x", commit(checkout, "port.rs"))
-    made = writing.create_pull_request(REPOSITORY, NEW)
-    reading = LiveGitHub(fake.workflow_token(pull_requests="read"), api=fake.address, server=fake.address)
-    with pytest.raises(Refusal, match="not accessible"):
-        reading.mark_ready(REPOSITORY, made.number)
-    assert reading.pull_head(REPOSITORY, made.number).draft
 
 
 def test_a_branch_that_holds_a_persons_work_is_left_and_the_port_goes_beside_it(

@@ -152,6 +152,16 @@ def test_a_pull_request_that_was_closed_meanwhile_is_left_alone(room: Serving, i
     assert f"[Pull request {there.number}]" in room.said(issue)[0]
 
 
+def test_of_a_port_that_was_asked_for_again_the_comment_is_the_later_requests(room: Serving, issue: Issue) -> None:
+    proved(room)
+    room.works(room.comments(issue, "/retry"))
+    assert room.driver.begun == ["silu_and_mul-1", "silu_and_mul-2"]
+    said = room.said(issue)
+    judged(room, CORRECT, SLOW, result="not ported")
+    assert proved(room) == []
+    assert room.said(issue) == said
+
+
 def _request() -> PortRequest:
     (job,) = {job.attempt: job for job in jobs.all_jobs()}.values()
     return job.request

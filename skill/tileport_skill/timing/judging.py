@@ -14,7 +14,7 @@ from tileport_skill.errors import RequestError
 from tileport_skill.timing.clocks import Factor, factor_of
 from tileport_skill.timing.plan import TRITON
 from tileport_skill.timing.raw import RawFolder, read_json
-from tileport_skill.timing.records import Conditions, Failed, Inconclusive, Passed, RowResult, Timing, Verdict
+from tileport_skill.timing.records import Conditions, Failed, Inconclusive, Passed, RowResult, Side, Timing, Verdict
 from tileport_skill.timing.samples import (
     RowSamples,
     calibrations,
@@ -205,11 +205,26 @@ def _row(
     samples = gather(records)
     state = conditions(found, records)
     scale = factor.value if factor else None
+    return row_result(
+        operator,
+        row,
+        samples,
+        state,
+        verdict=decide(samples, state, sides, plan, factor, _tuning_errors(raw, operator, row, sides)),
+        reference=side_of(raw, operator, row, records, sides[0], "A", scale),
+        port=side_of(raw, operator, row, records, sides[1], "B", scale),
+    )
+
+
+def row_result(
+    operator: str, row: str, samples: RowSamples, state: Conditions, *, verdict: Verdict, reference: Side, port: Side
+) -> RowResult:
+    """What was measured of one row, with the intervals of every kind of pair that there are two blocks of."""
     intervals = {kind: interval(values) if len(values) > 1 else None for kind, values in samples.ratios.items()}
     return RowResult(
         operator=operator,
         row=row,
-        verdict=decide(samples, state, sides, plan, factor, _tuning_errors(raw, operator, row, sides)),
+        verdict=verdict,
         cold=intervals["cold"],
         warm=intervals["warm"],
         null=intervals["null"],
@@ -218,8 +233,8 @@ def _row(
         blocks=samples.blocks,
         set_aside=samples.set_aside,
         largest_difference=samples.largest_difference,
-        reference=side_of(raw, operator, row, records, sides[0], "A", scale),
-        port=side_of(raw, operator, row, records, sides[1], "B", scale),
+        reference=reference,
+        port=port,
         conditions=state,
     )
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from tileport_skill.errors import RequestError
 from tileport_skill.timing.clocks import factor_of
-from tileport_skill.timing.judging import spoilt
+from tileport_skill.timing.judging import row_result, spoilt
 from tileport_skill.timing.raw import RawFolder, read_json
 from tileport_skill.timing.records import Failed, Inconclusive, Passed, RowResult, Verdict
 from tileport_skill.timing.samples import RowSamples, calibrations, conditions, documents, gather, records_of, side_of
-from tileport_skill.timing.statistics import geometric_mean, interval, minimum_detectable
+from tileport_skill.timing.statistics import geometric_mean, interval
 from tileport_skill.tuning.candidates import Choice, choice_from
 from tileport_skill.tuning.classes import Bound, ShapeClass
 from tileport_skill.tuning.folder import TuningFolder
@@ -171,36 +171,19 @@ def _rows(folder: TuningFolder, document: Mapping[str, Any], operator: str) -> t
     raw = RawFolder(folder.root)
     found = documents(raw, operator)
     factor = factor_of(calibrations(found))
-    peaks = (
-        Peaks(**{k: v for k, v in read_json(folder.peaks).items() if k != "how"}) if folder.peaks.is_file() else None
-    )
+    peaks = _peaks(folder)
     rows = []
     for job in read_json(folder.jobs(operator)):
         records = records_of(found, job["row"])
         samples = gather(records)
         state = conditions(found, records)
-        intervals = {kind: interval(v) if len(v) > 1 else None for kind, v in samples.ratios.items()}
         scale = factor.value if factor else None
         reference, chosen = (
             side_of(raw, operator, job["row"], records, side, letter, scale)
             for side, letter in ((OWN, "A"), (CHOSEN, "B"))
         )
-        result = RowResult(
-            operator=operator,
-            row=job["row"],
-            verdict=verdict(samples, spoilt(samples, state, OWN, factor, {})),
-            cold=intervals["cold"],
-            warm=intervals["warm"],
-            null=intervals["null"],
-            detectable=minimum_detectable(samples.ratios["cold"]),
-            processes=samples.processes,
-            blocks=samples.blocks,
-            set_aside=samples.set_aside,
-            largest_difference=samples.largest_difference,
-            reference=reference,
-            port=chosen,
-            conditions=state,
-        )
+        judged = verdict(samples, spoilt(samples, state, OWN, factor, {}))
+        result = row_result(operator, job["row"], samples, state, verdict=judged, reference=reference, port=chosen)
         call = document["calls"][job["call"]]
         flops = flops_of(operator, call["arguments"])
         before, after = (

@@ -141,8 +141,3 @@ def _kept(site: Site, answers: Mapping[str, Answer], arch: str) -> Pruned:
 def spelled_features(features: Features) -> list[list[Any]]:
     """As JSON has them: a list of argument, part and value."""
     return [[argument, part, value] for (argument, part), value in features.items()]
-
-
-def read_features(kept: Sequence[Sequence[Any]]) -> dict[Any, Any]:
-    """What `spelled_features` wrote."""
-    return {(argument, part): value for argument, part, value in kept}

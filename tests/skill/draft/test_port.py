@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.skill.tuning.tables import drafted_table
 
 from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.port import check_vacant, draft_port, kernel_alone
 from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, Operator, open_checkout
-from tileport_skill.tuning.table import Line, Table
 
 DATA = Path(__file__).parents[2] / "data" / "drafts"
 PORTS = "tilegym/ops/cutile_rs"
@@ -62,27 +62,7 @@ def test_a_tuning_table_ships_in_the_wrapper_for_the_very_kernel_that_is_deliver
     reference = checkout.root / OPERATOR.reference
     lines = "# SPDX-FileCopyrightText: Copyright (c) 2025 Somebody\n#\n# SPDX-License-Identifier: MIT\n\n"
     reference.write_text(lines + reference.read_text(encoding="utf-8"), encoding="utf-8")
-    line = Line(
-        of="_rows_kernel",
-        where=((0, 0, 1, 9),),
-        fields={"occupancy": 4},
-        hints={},
-        options={},
-        ratio=1.2,
-        low=1.1,
-        high=1.3,
-        shapes=("a",),
-    )
-    table = Table(
-        operator="drafted",
-        arch="sm_90",
-        reference_sha256="",
-        date="2026-11-30",
-        gpu="a GPU",
-        versions={},
-        copies=True,
-        lines=(line,),
-    )
+    table = drafted_table(of="_rows_kernel", where=((0, 0, 1, 9),))
     files = draft_port(checkout, OPERATOR, draft, table).files
     assert set(files) == set(draft_port(checkout, OPERATOR, draft).files), "still six files"
     delivered = files[f"{PORTS}/drafted_kernel/kernel.rs"].encode()

@@ -13,6 +13,7 @@ import cffi
 import pytest
 import torch
 from tests.conftest import Golden
+from tests.skill.tuning.tables import drafted_table
 
 from tileport_skill import infrastructure
 from tileport_skill.draft.crossing import c_function
@@ -21,7 +22,6 @@ from tileport_skill.draft.operator import KernelDraft
 from tileport_skill.draft.values import Untranslatable
 from tileport_skill.draft.wrapper import Tuned, print_wrapper
 from tileport_skill.infrastructure import MODULE
-from tileport_skill.tuning.table import Line, Table
 
 REFERENCE = (Path(__file__).parents[2] / "data/drafts/host.py.txt").read_text(encoding="utf-8")
 
@@ -203,27 +203,7 @@ def test_a_measured_configuration_is_launched_without_a_search_and_unknown_shape
     draft: KernelDraft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared: bool, width: int, launched: list[int]
 ) -> None:
     functions = [c_function("drafted", entry) for entry in draft.entries]
-    line = Line(
-        of="_rows_kernel",
-        where=((0, 0, 1, 9), (0, 1, 16, 32)),
-        fields={"occupancy": 4},
-        hints={},
-        options={},
-        ratio=1.2,
-        low=1.1,
-        high=1.3,
-        shapes=("a",),
-    )
-    table = Table(
-        operator="drafted",
-        arch="sm_90",
-        reference_sha256="",
-        date="2026-11-30",
-        gpu="a GPU",
-        versions={},
-        copies=True,
-        lines=(line,),
-    )
+    table = drafted_table(of="_rows_kernel", where=((0, 0, 1, 9), (0, 1, 16, 32)))
     tuned = Tuned(table=table, kernel="// the kernel\n")
     text = print_wrapper("drafted", read_host(REFERENCE), functions, {}, shared=shared, tuned=tuned)
     (tmp_path / "drafted_kernel").mkdir()

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from tests.skill.tuning.tables import drafted_table
 
 from tileport_skill.draft.tuned import FROM_IMPORTS, IMPORTS, SEARCHING, block
 from tileport_skill.lint.rules.reach import python_reaches
-from tileport_skill.tuning.table import Line, Table
 
-LINE = Line(
+TABLE = drafted_table(
     of="rows()",
     where=(("x", 1, 16, 32), ("x", "dtype", "float16", "float16")),
     fields={"TILE": 128},
     hints={"occupancy": 4},
     options={"static_persistent": False},
-    ratio=1.2,
-    low=1.1,
-    high=1.3,
     shapes=("a", "b"),
-)
-TABLE = Table(
-    operator="drafted",
-    arch="sm_90",
-    reference_sha256="",
-    date="2026-11-30",
-    gpu="a GPU",
-    versions={},
-    copies=True,
-    lines=(LINE,),
 )
 HEAD = "\n".join([*IMPORTS, *FROM_IMPORTS, *SEARCHING, "import torch"])
 WRAPPER = f"{HEAD}\n\n\n{block(TABLE, '// a kernel', searches=True)}\n\ndef rows(x):\n    return x\n"
