@@ -191,7 +191,7 @@ def test_a_role_whose_own_share_is_spent_is_judged_by_what_it_left(analyzed: Pla
 def test_a_role_that_writes_the_history_finds_it_put_back_and_its_run_is_not_taken(analyzed: Place) -> None:
     forged = f"{BLOCKED.format(analyzed.work.root)}; tail -n 1 {analyzed.work.root}/history.jsonl"
     forged += f' | sed \'s/"number": 2/"number": 3/\' >> {analyzed.work.root}/history.jsonl'
-    model = Model(analyzed, [bash(forged), DONE, bash(BLOCKED.format(analyzed.work.root).replace("-1", "-2")), DONE])
+    model = Model(analyzed, [bash(forged), DONE, bash(BLOCKED.replace("-1", "-2").format(analyzed.work.root)), DONE])
     run_roles(analyzed.work, model.talk)
     model.shell.restart()
     history = analyzed.work.history()
