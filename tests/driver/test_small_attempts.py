@@ -21,7 +21,7 @@ from tests.driver import small_attempts as small
 from tests.driver.gpu.small_gpu import TRACE
 from tests.driver.postgres import postgres
 from tests.driver.test_killed import own_engine
-from tests.driver.test_workers import traced, wait_for
+from tests.driver.test_workers import check_no_finished_stage_was_done_again, traced, wait_for
 from tileport_driver import attempt as attempts
 from tileport_driver import jobs, ledger
 from tileport_driver.container import STATE_LABEL
@@ -64,21 +64,11 @@ class Bench:
             assert (one.path / "draft" / "began").read_text().count("began") <= drafts
             assert not one.work.exists()
             assert not one.sockets.exists()
-        self._check_stages()
+        check_no_finished_stage_was_done_again(self.count)
         with docker_engine() as client:
             label = {"label": f"{STATE_LABEL}={Path(os.environ['TILEPORT_STATE']).resolve()}"}
             assert client.containers.list(all=True, filters=label) == []
             assert client.volumes.list(filters=label) == []
-
-    def _check_stages(self) -> None:
-        """A stage is done again only if who came to its end was killed before that was written down, as DBOS says."""
-        ends: dict[tuple[str, str], list[str]] = {}
-        last = {pid: (attempt, what) for pid, attempt, what in traced()}
-        for pid, attempt, what in traced():
-            if what.startswith("end"):
-                ends.setdefault((attempt, what), []).append(pid)
-        assert len(ends) == self.count * len(attempts.STAGES)
-        assert [end for end, pids in ends.items() for pid in pids[:-1] if last[pid] != end] == []
 
 
 @pytest.fixture
