@@ -9,11 +9,11 @@ import ast
 import re
 
 from tileport_skill.errors import RequestError
+from tileport_skill.tilegym.direct_tests import direct_calls
 from tileport_skill.tilegym.operators import PORT_BACKEND
 
 MODULE = re.compile(r"^mod (\w+) \{$", re.MULTILINE)
 IMPORT = re.compile(r"^(\s*)from \. import (\w+)\b.*$")
-DIRECT = re.compile(r"\btilegym\.ops\.cutile\.\w")
 AVAILABLE = "is_backend_available"
 
 
@@ -61,13 +61,13 @@ def with_backend(text: str, path: str) -> str:
 
     A list that has it already (a file that several operators share) is left alone.
     """
-    direct = next((number for number, line in enumerate(text.splitlines(), 1) if DIRECT.search(line)), None)
+    tree = ast.parse(text, filename=path)
+    direct = next(direct_calls(tree), None)
     if direct is not None:
         raise RequestError(
-            f"{path}:{direct} calls the reference's module itself, whatever the backend: a port's tests would pass "
-            "without the port. Let them call what tilegym.ops dispatches."
+            f"{path}:{direct.line}, `{direct.test}`, calls the reference's module itself ({direct.name}), whatever the "
+            "backend: a port's tests would pass without the port. Let it call what tilegym.ops dispatches."
         )
-    tree = ast.parse(text, filename=path)
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
     found = [place for body in bodies for place in _lists(body)]
     if not found:

@@ -121,5 +121,5 @@ def test_tests_without_a_list_of_backends_are_refused() -> None:
 
 def test_tests_that_call_the_reference_itself_are_refused_with_the_line() -> None:
     direct = TESTS + "    def test_op(self, backend):\n        tilegym.ops.cutile.one.one(2)\n"
-    with pytest.raises(RequestError, match=r"test_one\.py:14 calls the reference's module itself"):
+    with pytest.raises(RequestError, match=r"test_one\.py:14, `test_op`, calls the reference's module itself"):
         with_backend(direct, "test_one.py")

@@ -16,6 +16,7 @@ from tileport_skill.lint.table_part import without_table
 _MODULES = (
     "__future__",
     "collections",
+    "contextlib.nullcontext",
     "dataclasses",
     "enum",
     "functools",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tileport_skill.lint.records import Hit, Part, Port, Rule, Source
+from tileport_skill.tilegym.direct_tests import direct_calls
 
 _BACKENDS = ("tilegym.ops.cutile", "tilegym.ops.triton", "tilegym.ops.tilecpp", "tilegym.suites", "triton", "cuda")
 _ALLOWED_WORDS = """
@@ -159,26 +160,13 @@ def _direct_tests(port: Port) -> Iterator[Hit]:
     source = port.part("test")
     if source is None:
         return
-    direct = {
-        alias.asname or alias.name
-        for node in ast.walk(source.module)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tilegym.ops.cutile")
-        for alias in node.names
-    }
     classes = [node for node in source.module.body if isinstance(node, ast.ClassDef)]
     scopes: list[ast.AST] = [*classes] or [source.module]
     for scope in scopes:
         if not any(isinstance(node, ast.Constant) and node.value == "cutile-rs" for node in ast.walk(scope)):
             continue
-        for function in [
-            node for node in ast.walk(scope) if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
-        ]:
-            if "backend" not in [argument.arg for argument in function.args.args]:
-                continue
-            for call in _calls(function):
-                name = _dotted(call.func)
-                if ".ops.cutile." in name or name.partition(".")[0] in direct:
-                    yield _hit(call, f"`{name}(...)` in `{function.name}`", "test")
+        for call in direct_calls(source.module, scope):
+            yield Hit(part="test", line=call.line, what=f"`{call.name}(...)` in `{call.test}`")
 
 
 _REGISTERED = 'import torch\n\n\n@register_impl("k", backend="cutile-rs")\ndef k(a):\n'
