@@ -47,6 +47,9 @@ app = typer.Typer(
 )
 _INTERRUPTED = 130
 Repo = Annotated[Path, typer.Option("--repo", help="A TileGym checkout, a git repository.")]
+Declare = Annotated[
+    bool, typer.Option("--declare", help="A draft may itself declare what cuTile Rust has no word for yet.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
 
@@ -70,6 +73,7 @@ def port_command(
         Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")
     ] = None,
     draft: Annotated[bool, typer.Option(help="Have the agent begin at a program's draft.")] = True,
+    declare: Declare = False,
     roles: Annotated[bool, typer.Option(help="By the skill's roles; else in one conversation.")] = True,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
@@ -88,6 +92,7 @@ def port_command(
         base=base,
         keep=keep,
         draft=draft,
+        declare=declare,
         roles=roles,
     )
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
@@ -232,6 +237,7 @@ def batch_command(
     ] = None,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many operators in this run.")] = None,
+    declare: Declare = False,
     pause: Annotated[float, typer.Option(min=0, help="At least so many seconds between two beginnings.")] = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the last batch.")] = False,
     as_json: AsJson = False,
@@ -241,7 +247,7 @@ def batch_command(
         raise typer.BadParameter("give operators, or --all, or --resume", param_hint="OPERATORS / --all / --resume")
     if (engine == "scripted") != (script is not None) and not resume:
         raise typer.BadParameter("--engine scripted and --script FOLDER go together", param_hint="--script")
-    batch = last_batch() if resume else start_batch(_root(repo), operators, engine, script, base)
+    batch = last_batch() if resume else start_batch(_root(repo), operators, engine, script, base, declare=declare)
     console = stderr()
     with stop_on_interrupt(lambda text: console.print(text)) as stop:
         console.print(

@@ -59,6 +59,8 @@ class Batch:
     script: str | None
     base: str
     rows: tuple[Row, ...]
+    declare: bool = False
+    """Whether drafts may themselves declare what the crate has no word for."""
     ended: str | None = None
     """Why it ended: `done`, `stopped`, `limit`, or `machinery`."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -83,7 +85,13 @@ class Pace:
 
 
 def new_batch(
-    repository: Path, operators: tuple[str, ...], engine: EngineName, script: Path | None, base: str
+    repository: Path,
+    operators: tuple[str, ...],
+    engine: EngineName,
+    script: Path | None,
+    base: str,
+    *,
+    declare: bool = False,
 ) -> Batch:
     """A batch whose operators all wait, written down."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
@@ -95,13 +103,22 @@ def new_batch(
         script=str(script) if script else None,
         base=base,
         rows=rows,
+        declare=declare,
     )
     batch.folder.mkdir(parents=True)
     write_batch(batch)
     return batch
 
 
-def start_batch(repository: Path, names: list[str] | None, engine: EngineName, script: Path | None, base: str) -> Batch:
+def start_batch(
+    repository: Path,
+    names: list[str] | None,
+    engine: EngineName,
+    script: Path | None,
+    base: str,
+    *,
+    declare: bool = False,
+) -> Batch:
     """A batch of the named operators, or of all for None, each after what it needs. Raises `RequestError`."""
     checkout = open_checkout(repository)
     everyone = read_operators(checkout)
@@ -111,7 +128,8 @@ def start_batch(repository: Path, names: list[str] | None, engine: EngineName, s
     ordered = in_order(checkout, wanted, everyone)
     # A batch is of one commit, whatever is committed while it runs.
     commit = commit_of(repository_root_of(repository), base)
-    return new_batch(repository, tuple(operator.name for operator in ordered), engine, script, commit)
+    chosen = tuple(operator.name for operator in ordered)
+    return new_batch(repository, chosen, engine, script, commit, declare=declare)
 
 
 def last_batch() -> Batch:
@@ -175,6 +193,7 @@ def _port(batch: Batch, row: Row, port_one: Callable[[Order, Progress], Ended], 
         engine=batch.engine,
         script=script_of(Path(batch.script) if batch.script else None, row.operator),
         base=batch.base,
+        declare=batch.declare,
     )
     started = time.monotonic()
     try:

@@ -79,13 +79,16 @@ def _spec(host: AgentHost, attempt: AttemptFolder, tree: Path, archs: tuple[str,
     folder.mkdir(exist_ok=True)
     for owned in (tree, folder):
         give_to_container_user(owned)
-    places = ("--repo", "/work", "--out", "/work", "--report", f"/draft/{_REPORT}")
+    request = attempt.request()
+    options = ["--repo", "/work", "--out", "/work", "--report", f"/draft/{_REPORT}"]
+    options += [word for arch in archs for word in ("--arch", arch)]
+    options += ["--declare"] if request.declare else []
     return ContainerSpec(
         name=container_name(attempt),
         image=host.image,
         attempt=attempt.id,
         entrypoint=("python3", "-m", "tileport_skill"),
-        command=("draft", attempt.request().operator, *places, *(word for arch in archs for word in ("--arch", arch))),
+        command=("draft", request.operator, *options),
         writable={tree: "/work", folder: "/draft"},
         readable=host.toolchain.mounts,
         limits=_LIMITS,

@@ -33,6 +33,8 @@ class PortRequest:
     """Folder of the scripted conversation; only for the scripted engine."""
     draft: bool = False
     """Whether the agent begins at a program's draft of the port."""
+    declare: bool = False
+    """Whether the draft may itself declare operations that the pinned crate has no word for."""
     attempt: int = 1
     """Its number among the attempts at this operator and reference, from 1; the ledger counts."""
     previous: str | None = None

@@ -39,6 +39,8 @@ class Order:
     """Whether an agent works by the skill's roles; else in one conversation."""
     draft: bool = True
     """Whether an agent begins at a draft; `engine` none is nothing but one."""
+    declare: bool = False
+    """Whether a draft may itself declare what the crate has no word for."""
 
 
 def make_request(order: Order) -> PortRequest:
@@ -58,6 +60,7 @@ def make_request(order: Order) -> PortRequest:
         engine=order.engine,
         script=str(order.script.resolve()) if order.script else None,
         draft=order.draft,
+        declare=order.declare,
         roles=order.roles,
         keep=order.keep,
         also_hidden=_also(checkout, operator, order),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_draft_without_wrapper_is_no_port_and_names_every_refusal_with_its_lin
         "_running_kernel (line 41) is not drafted: a call of cuda.tile.cumsum.",
     )
     assert decide(run, None, None) == NotPorted(reasons=run.refused)
+
+
+def test_where_no_kernel_is_drafted_the_first_reason_is_a_kernels_own() -> None:
+    nothing = replace(report("not one kernel is translated"), kernels=())
+    assert nothing.reasons == (
+        "_running_kernel (line 41) is not drafted: a call of cuda.tile.cumsum.",
+        "No port can be drafted: not one kernel is translated.",
+    )
 
 
 def test_a_refused_request_is_the_programs_own_sentence(tmp_path: Path) -> None:

@@ -23,10 +23,13 @@ from tileport_driver.worker import work
 def stage(name: str, seconds: float) -> Any:
     def run(attempt: AttemptFolder, host: Any) -> None:
         trace(attempt, f"begin {name}")
+        attempt.work.mkdir(exist_ok=True)
         time.sleep(seconds)
         if name == "publish":
             attempt.write("outcome", NotPorted(reasons=("as the test says",)))
         trace(attempt, f"end {name}")
+        if name == "report":  # an attempt with an outcome and no trees has ended
+            attempt.work.rmdir()
 
     return run
 

@@ -20,7 +20,7 @@ from tileport_skill.draft.overlay import lay_out
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tileir.search import Budget
-from tileport_skill.tileir.verdicts import Equal, Unknown, Verdict
+from tileport_skill.tileir.verdicts import Different, Equal, Unknown, Verdict
 from tileport_skill.verify import ANY_SPEED, BUDGET, Row, verify_kernel
 
 OUT_OF_TIME = ("did not end within", "more time than was allowed")
@@ -155,7 +155,7 @@ def _line(one: Measured, rows: Sequence[Row], entries: Sequence[str]) -> Line:
     mine = [row for row in rows if row.kernel == one.kernel]
     verdicts = [row.verdict for row in mine if row.entry == one.entry or (first and row.entry not in entries)]
     equal = Counter(str(verdict.proof.rung) for verdict in verdicts if isinstance(verdict, Equal))
-    reasons = [reason for v in verdicts for reason in getattr(v, "reasons", ())]
+    reasons = [reason for verdict in verdicts for reason in _reasons(verdict)]
     return Line(
         kernel=one.kernel,
         equal=dict(equal),
@@ -165,6 +165,16 @@ def _line(one: Measured, rows: Sequence[Row], entries: Sequence[str]) -> Line:
         measured=one,
         refused=None,
     )
+
+
+def _reasons(verdict: Verdict) -> tuple[str, ...]:
+    match verdict:
+        case Different(witness=witness, differences=differences):
+            seen = [one.text for one in differences if one.severity != "note"]
+            return (f"{witness.kind}, {witness.where}: {witness.a} beside {witness.b}; {'; '.join(seen[:3])}",)
+        case Unknown(reasons=reasons):
+            return reasons
+    return ()
 
 
 def exit_status(lines: Sequence[Line]) -> int:

@@ -34,7 +34,9 @@ class DraftReport:
         if self.host is None:
             return ()
         kernels = tuple(f"{one.kernel}{_at(one.line)} is not drafted: {one.reason}." for one in self.refused)
-        return (f"No port can be drafted: {self.host}.", *kernels)
+        whole = f"No port can be drafted: {self.host}."
+        # Where nothing is translated, a kernel's own reason says more; the first one is what lists show.
+        return (whole, *kernels) if self.kernels else (*kernels, whole)
 
 
 def _at(line: int | None) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tileport_skill.draft.check import _speaks_against
+from tileport_skill.draft.check import _reasons, _speaks_against
 from tileport_skill.draft.overlay import lay_out
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
-from tileport_skill.tileir.verdicts import Unknown
+from tileport_skill.tileir.verdicts import Difference, Different, Unknown, Witness
 
 REPOSITORY = Path(__file__).parents[2] / "data" / "draftable"
 
@@ -24,6 +24,15 @@ REPOSITORY = Path(__file__).parents[2] / "data" / "draftable"
 )
 def test_a_proof_that_ran_out_of_time_does_not_speak_against_a_translation(reason: str, against: bool) -> None:
     assert _speaks_against(Unknown(reasons=("The graphs differ.", reason))) is against
+
+
+def test_a_kernel_that_is_only_slower_says_by_what() -> None:
+    witness = Witness(kind="speed", inputs="any", where="instructions for sm_90", a="372", b="410")
+    slow = Difference(kind="assume", severity="slow", text="only the first side promises: multiple of 4")
+    note = Difference(kind="assume", severity="note", text="only the second side promises: at least 0")
+    assert _reasons(Different(witness=witness, differences=(note, slow))) == (
+        "speed, instructions for sm_90: 372 beside 410; only the first side promises: multiple of 4",
+    )
 
 
 def test_another_operator_whose_port_is_called_is_its_reference_where_dispatch_is_checked(tmp_path: Path) -> None:
