@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -35,9 +35,23 @@ batch_cli.add_commands(app)
 T = TypeVar("T")
 DRY_RUN_FOLDER = Path("tileport-dry-run")
 
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes the ports of this process: one of a script, the real API, and a program that drafts."""
+
+    script: Path | None = None
+    live: bool = False
+    engine: str | None = None
+    declare: bool = False
+
+
 Script = Annotated[Path | None, typer.Option(help="Replay this conversation instead of asking a model.")]
 Live = Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROPIC_API_KEY.")]
 Engine = Annotated[Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")]
+Declare = Annotated[
+    bool, typer.Option("--declare", help="A draft may itself declare what cuTile Rust has no word for yet.")
+]
 Drafts = Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")]
 Login = Annotated[str, typer.Option(help="Whom GITHUB_TOKEN writes as; an App knows that itself.")]
 PublicUrl = Annotated[
@@ -68,6 +82,7 @@ def handle_event(
     script: Script = None,
     live: Live = False,
     engine: Engine = None,
+    declare: Declare = False,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
 ) -> None:
@@ -84,7 +99,7 @@ def handle_event(
             github = github_of(login)
         bot = Bot(
             github=github,
-            driver=_driver(context, script, live, engine, stop),
+            driver=_driver(context, Writer(script, live, engine, declare), stop),
             memory=IssueMemory(github) if dry_run else memory_of(github),
             checkout=repo,
             start=port_now,
@@ -114,6 +129,7 @@ def serve(
     script: Script = None,
     live: Live = False,
     engine: Engine = None,
+    declare: Declare = False,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
     public_url: PublicUrl = "",
@@ -127,9 +143,10 @@ def serve(
 
         secrets = read_secrets(os.environ.get("TILEPORT_WEBHOOK_SECRET", ""))
         if attempts:
-            local_driver(script, live=live, drafts=engine == "none")
+            local_driver(Writer(script, live, engine, declare))
         github_of(login)
         shared = [f"--repository={name}" for name in repository or ()] + ["--live"] * live
+        shared += ["--declare"] * declare
         shared += [f"--script={script}"] * (script is not None) + [f"--engine={engine}"] * (engine is not None)
         shared += [f"--login={login}", "--drafts" if drafts else "--no-drafts", f"--public-url={web(public_url)}"]
         commands = [["work", what, *shared] for what in ("deliveries", *["code"] * reviews, *["requests"] * attempts)]
@@ -146,6 +163,7 @@ def work(
     script: Script = None,
     live: Live = False,
     engine: Engine = None,
+    declare: Declare = False,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
     public_url: PublicUrl = "",
@@ -160,7 +178,7 @@ def work(
 
         if parent is not None:
             step_back()
-        driver = context.obj or _driver(context, script, live, engine, stop, quiet=True)
+        driver = context.obj or _driver(context, Writer(script, live, engine, declare), stop, quiet=True)
         shop = shop_of(login, driver, tuple(repository or ()), drafts=drafts, stopping=stop)
         shop = replace(shop, judge=judge_here(Progress(), stop), public_url=web(public_url))
         if what == "requests":
@@ -178,6 +196,7 @@ def sweep(
     script: Script = None,
     live: Live = False,
     engine: Engine = None,
+    declare: Declare = False,
     drafts: Drafts = True,
     login: Login = WORKFLOW_LOGIN,
 ) -> None:
@@ -187,7 +206,7 @@ def sweep(
         from tileport_bot.sweep import sweep as lines
 
         github = github_of(login)
-        clones, driver = clones_of(github), local_driver(script, live=live, drafts=engine == "none")
+        clones, driver = clones_of(github), local_driver(Writer(script, live, engine, declare))
 
         def bot(name: str) -> Bot:
             return Bot(
@@ -216,7 +235,7 @@ def demo(
     """Port silu_and_mul from a label to a draft pull request: no key, no GPU, no GitHub account."""
     folder = demonstration.demo_folder()
     with stop_on_interrupt(typer.echo) as stop:
-        driver = replace(local_driver(demonstration.demo_script(), live=False), stop=stop, keep=keep)
+        driver = replace(local_driver(Writer(script=demonstration.demo_script())), stop=stop, keep=keep)
         done = _told(
             lambda: demonstration.run_demo(
                 driver, repo or demonstration.make_target(folder / "tilegym"), folder / "github"
@@ -227,25 +246,19 @@ def demo(
     raise typer.Exit(demonstration.exit_status(done))
 
 
-def local_driver(script: Path | None, *, live: bool, drafts: bool = False) -> LocalDriver:
+def local_driver(writer: Writer) -> LocalDriver:
     """Attempts on this machine, watched at this terminal."""
-    if [script is not None, live, drafts].count(True) != 1:
+    drafts = writer.engine == "none"
+    if [writer.script is not None, writer.live, drafts].count(True) != 1:
         raise RequestError("Give one of --script FOLDER, --live and --engine none.")
-    return LocalDriver(script=script, show=_watched, drafts=drafts)
+    return LocalDriver(script=writer.script, show=_watched, drafts=drafts, declare=writer.declare)
 
 
-def _driver(
-    context: typer.Context,
-    script: Path | None,
-    live: bool,
-    engine: str | None,
-    stop: Callable[[], bool],
-    quiet: bool = False,
-) -> Driver:
+def _driver(context: typer.Context, writer: Writer, stop: Callable[[], bool], quiet: bool = False) -> Driver:
     """The one a test hands in, or attempts on this machine; `quiet` where no terminal shows them."""
     if context.obj is not None:
         return context.obj  # type: ignore[no-any-return]
-    driver = replace(local_driver(script, live=live, drafts=engine == "none"), stop=stop)
+    driver = replace(local_driver(writer), stop=stop)
     return replace(driver, show=lambda work: work(Progress())) if quiet else driver
 
 

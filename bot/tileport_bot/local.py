@@ -44,6 +44,8 @@ class LocalDriver:
     keep: bool = False
     drafts: bool = False
     """Have a program draft the port, with no model in the loop."""
+    declare: bool = False
+    """Let drafts themselves declare what the pinned crate has no word for."""
 
     def run(self, operator: str, repository: Path, attempt: int, watch: Watch) -> Finished:
         engine: EngineName = "none" if self.drafts else "scripted" if self.script else "anthropic"
@@ -53,6 +55,7 @@ class LocalDriver:
             engine=engine,
             script=script_of(self.script, operator),
             keep=self.keep,
+            declare=self.declare,
         )
 
         def work(progress: Progress) -> Ended:

@@ -7,9 +7,10 @@ import structlog
 from tests.bot.fakegithub.server import FakeGitHub
 from typer.testing import CliRunner
 
-from tileport_bot.__main__ import app
+from tileport_bot.__main__ import Writer, app, local_driver
 from tileport_bot.doors import github_of, memory_of, plain_log
 from tileport_bot.memory import DatabaseMemory, IssueMemory
+from tileport_skill.errors import RequestError
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,10 @@ def test_a_traceback_in_the_log_holds_no_variables(capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert "ZeroDivisionError" in said
     assert "a-secret-value" not in said
+
+
+def test_one_and_only_one_writes_the_ports_and_a_draft_may_be_let_declare() -> None:
+    assert local_driver(Writer(engine="none", declare=True)).declare
+    for none_or_two in (Writer(), Writer(live=True, engine="none")):
+        with pytest.raises(RequestError, match="Give one of"):
+            local_driver(none_or_two)
