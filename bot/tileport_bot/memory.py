@@ -18,6 +18,7 @@ from tileport_bot.events import Place
 from tileport_bot.github import GitHub
 from tileport_bot.requests import Request
 from tileport_bot.status import Record, Stage, answered_trigger, read_record
+from tileport_driver.leases import renewed
 from tileport_driver.worker import worker_name
 from tileport_skill.errors import MachineryError
 
@@ -192,23 +193,7 @@ class RequestJournal:
 
 @contextmanager
 def held(request: Request, seconds: float = requests.LEASE_SECONDS) -> Iterator[RequestJournal]:
-    """Renews the lease until the block ends."""
-    journal, over = RequestJournal(request), threading.Event()
-
-    def renew() -> None:
-        while not over.wait(seconds / 4):
-            try:
-                if not requests.renew(request, seconds):
-                    # Ended by this process, or taken by another: either way there is nothing left to renew.
-                    journal.lost.set()
-                    return
-            except MachineryError:  # the database is away; the lease may outlast that
-                continue
-
-    thread = threading.Thread(target=renew, name=f"lease-{request.id}", daemon=True)
-    thread.start()
-    try:
+    """Renews the lease until the block ends. Ended by this process, or taken by another: then it is lost."""
+    journal = RequestJournal(request)
+    with renewed(lambda: requests.renew(request, seconds), seconds, str(request.id), journal.lost):
         yield journal
-    finally:
-        over.set()
-        thread.join()

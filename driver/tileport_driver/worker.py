@@ -11,10 +11,8 @@ import contextlib
 import os
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -24,6 +22,7 @@ from tileport_driver.container import Stopped
 from tileport_driver.database import process_state
 from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease, QueueName
+from tileport_driver.leases import renewed
 from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Refused
 from tileport_driver.service import Ended, begin, go_on
@@ -67,7 +66,7 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
     say = log.bind(job=job.id, operator=job.request.operator, fence=job.fence)
     if lease.previous_worker is not None:
         say.info("taken over", previous=lease.previous_worker, killed=end_hung(lease.previous_worker))
-    with _held(lease, lease_seconds) as lost:
+    with renewed(lambda: jobs.renew(lease, lease_seconds), lease_seconds, str(job.id)) as lost:
         try:
             ended = serve(lease, lambda: stop() or lost.is_set())
         except Stopped:
@@ -140,33 +139,6 @@ def end_hung(worker: str) -> bool:
     while _began(pid) == began and process_state(pid) not in _GONE and time.monotonic() < deadline:
         time.sleep(0.05)
     return True
-
-
-@contextmanager
-def _held(lease: Lease, seconds: float) -> Iterator[threading.Event]:
-    """Renews the lease until the block ends; the event is set once it is lost, or could not be renewed in time."""
-    over, lost = threading.Event(), threading.Event()
-
-    def renew() -> None:
-        renewed = time.monotonic()
-        while not over.wait(seconds / 4):
-            try:
-                if not jobs.renew(lease, seconds):
-                    lost.set()
-                    return
-                renewed = time.monotonic()
-            except MachineryError:  # the database is away; it is tried again while the lease can still be ours
-                if time.monotonic() - renewed > seconds:
-                    lost.set()
-                    return
-
-    thread = threading.Thread(target=renew, name=f"lease-{lease.job.id}", daemon=True)
-    thread.start()
-    try:
-        yield lost
-    finally:
-        over.set()
-        thread.join()
 
 
 def _unfinished(queue: QueueName) -> bool:
