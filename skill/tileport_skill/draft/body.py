@@ -48,6 +48,8 @@ class Shared:
     """Conditions over the kernel's constants that the variant's own guard decides."""
     assumed: list[str] = field(default_factory=list)
     """What the kernel's constants must be for the translation to hold: elsewhere it would run what was never read."""
+    one_sided: dict[str, str] = field(default_factory=dict)
+    """Variables that only one arm of a branch over the kernel's constants assigns, and its condition."""
     conditions: list[str] = field(default_factory=list)
     """What the kernel's constants have to be where the translation stands."""
 
@@ -168,6 +170,14 @@ class Body:
         if value.typed:
             return value
         return self.step(value, suffix)
+
+    def named_number(self, name: str, value: Number) -> Expr:
+        """`value` under a name of its own, if it has none."""
+        if isinstance(value.expr, rust.Word) and value.expr.text.isidentifier():
+            return value.expr
+        made = word(self.free(name))
+        self.emit(rust.Let((made.text,), value.expr, value.dtype))
+        return made
 
     def step(self, value: Tile, suffix: str) -> Tile:
         """A step on the way to the current statement's result, under the result's name if that is free."""

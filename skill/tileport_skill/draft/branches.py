@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
 
 from tileport_skill.draft import rust
@@ -17,7 +18,14 @@ from tileport_skill.draft.values import Apart, Number, Product, Symbol, Tile, Un
 Runner = Callable[[Body, Sequence[ast.stmt]], None]
 
 
-def branch(body: Body, node: ast.If, run: Runner) -> None:
+def ends_here(node: ast.If) -> bool:
+    """Whether the kernel ends where this branch is taken."""
+    last = node.body[-1]
+    return isinstance(last, ast.Return) and last.value is None and not node.orelse
+
+
+def branch(body: Body, node: ast.If, run: Runner, *, last: bool = False) -> None:
+    """`last`: nothing comes behind it, so that it yields nothing."""
     if node in body.decided:
         _take(body, node, body.decided[node], run)
         return
@@ -34,12 +42,12 @@ def branch(body: Body, node: ast.If, run: Runner) -> None:
         _take(body, node, reached[0], run)
         return
     condition = settled(body, condition)
-    arms = [
-        _arm(body, statements, run, origin_of(form, condition))
-        for statements, form in ((node.body, "{}"), (node.orelse, "not {}"))
-    ]
+    first = _arm(body, node.body, run, origin_of("{}", condition), apart=last)
+    arms = [first, _arm(body, node.orelse, run, origin_of("not {}", condition))]
     body.line = max(body.line, node.end_lineno or 0)
-    names = _yielded(body, arms)
+    if condition.origin is not None:
+        body.shared.one_sided |= dict.fromkeys(_one_sided(body, arms), condition.origin)
+    names = [] if last else _yielded(body, arms)
     if not names:
         otherwise = Block(tuple(arms[1][0])) if node.orelse else None
         body.emit(Run(If(condition.expr, Block(tuple(arms[0][0])), otherwise)))
@@ -65,9 +73,12 @@ def _is_reached(body: Body, statements: Sequence[ast.stmt]) -> bool:
 Arm = tuple[list[rust.Stmt], dict[str, Value]]
 
 
-def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | None) -> Arm:
-    """`known` is the condition, where the kernel's constants decide it."""
+def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | None, *, apart: bool = False) -> Arm:
+    """`known` is the condition, where the kernel's constants decide it; `apart`: what it accesses orders nothing else,
+    as the kernel ends with it.
+    """
     before, conditions = dict(body.env), [known] if known is not None else []
+    orders = copy.deepcopy(body.orders)
     with body.block() as block:
         body.shared.conditions += conditions
         try:
@@ -77,6 +88,8 @@ def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | N
         if body.returned is not None:
             raise Untranslatable("a return inside a branch")
         after = {name: value for name, value in body.env.items() if before.get(name) is not value}
+    if apart:
+        body.orders = orders
     return block, after
 
 
@@ -89,6 +102,12 @@ def _yielded(body: Body, arms: list[Arm]) -> list[str]:
         if all(name in after or name in body.env for _, after in arms)
         and not all(isinstance(after.get(name, body.env.get(name)), Symbol) for _, after in arms)
     ]
+
+
+def _one_sided(body: Body, arms: list[Arm]) -> list[str]:
+    """What one arm alone assigns, and nobody did before."""
+    names = dict.fromkeys([*arms[0][1], *arms[1][1]])
+    return [name for name in names if name not in body.env and not all(name in after for _, after in arms)]
 
 
 def _bind(body: Body, names: list[str], condition: Number, arms: list[Arm]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tileport_skill.capture import records
@@ -91,10 +92,10 @@ def c_function(operator: str, entry: Entry) -> CFunction:
     function, variant = entry.entry, entry.variant
     generics = tuple(text.removeprefix("const ").split(":")[0] for text in function.generics)
     types = tuple(one for one in generics if one in variant.generics)
-    arguments = tuple(_arguments(entry, frozenset(generics)))
+    arguments = _distinct(tuple(_arguments(entry, frozenset(generics))))
     names = [one.name for one in arguments]
     if len(set(names)) != len(names):
-        raise Untranslatable(f"parameters of {entry.kernel} that differ in capitals alone: {', '.join(names)}")
+        raise Untranslatable(f"parameters of {entry.kernel} that have one name in C: {', '.join(names)}")
     captured = zip(*(variant.generics[one].values() for one in types), strict=True)
     dtypes = {tuple(map(rust_element, found)) for found in captured}
     return CFunction(
@@ -107,6 +108,15 @@ def c_function(operator: str, entry: Entry) -> CFunction:
         generics=generics,
         dtypes=tuple(sorted(dtypes, key=lambda one: tuple(map(list(DESCRIPTOR_CODES).index, one)))),
         guard=variant.guard,
+    )
+
+
+def _distinct(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """`n` and `N` are one name in lower case: then the capital is spelt out."""
+    count = Counter(one.name for one in arguments)
+    return tuple(
+        replace(one, name=f"capital_{one.name}") if count[one.name] > 1 and one.python != one.python.lower() else one
+        for one in arguments
     )
 
 

@@ -13,7 +13,7 @@ from tileport_skill.draft.coerce import as_scalar
 from tileport_skill.draft.derived import as_generic, origin_of, settled
 from tileport_skill.draft.naming import snake
 from tileport_skill.draft.rust import Method, word
-from tileport_skill.draft.values import Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
+from tileport_skill.draft.values import Apart, Array, Dims, Items, Number, Symbol, Tile, Untranslatable, Value
 
 
 def translate(body: Body, node: ast.expr) -> Value:
@@ -69,6 +69,8 @@ def _named(body: Body, node: ast.expr) -> Value:
             return _array_shape(owner)
         if isinstance(owner, Tile) and node.attr == "shape":
             return Items(tuple(_size(body, dim) for dim in owner.dims))
+    if isinstance(node, ast.Name) and node.id in body.shared.one_sided:
+        raise Apart(f"`{node.id}`, which one arm of a branch assigns", body.shared.one_sided[node.id])
     seen = body.seen(node)
     value = seen.constant
     if isinstance(value, (bool, int, float)):

@@ -64,7 +64,7 @@ def split_of(body: Body, loop: ast.For, index: str, start: Number, stop: Number)
             always = one.expr if always is None else rust.Binary("&&", always, one.expr)
     split = word(body.free(f"{index}_split"))
     body.emit(rust.Let((split.text,), at.expr))
-    begin, end = _named(body, f"{index}_start", start), _named(body, f"{index}_stop", stop)
+    begin, end = body.named_number(f"{index}_start", start), body.named_number(f"{index}_stop", stop)
     least: Expr = call("min", end, split)
     if always is not None:
         least = rust.If(always, rust.Block((), least), rust.Block((), end))
@@ -78,14 +78,6 @@ def split_of(body: Body, loop: ast.For, index: str, start: Number, stop: Number)
         second_start=second_start,
         taken_first=operator in TAKEN_FIRST,
     )
-
-
-def _named(body: Body, name: str, value: Number) -> Expr:
-    if isinstance(value.expr, rust.Word) and value.expr.text.isidentifier():
-        return value.expr
-    made = word(body.free(name))
-    body.emit(rust.Let((made.text,), value.expr, "i32"))
-    return made
 
 
 def _parts(test: ast.expr, index: str) -> tuple[type[ast.cmpop], ast.expr, list[ast.expr]] | None:

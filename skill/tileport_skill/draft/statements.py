@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.body import Body
-from tileport_skill.draft.branches import branch
+from tileport_skill.draft.branches import branch, ends_here
 from tileport_skill.draft.coerce import as_scalar
 from tileport_skill.draft.expressions import number, translate
 from tileport_skill.draft.naming import rust_name, snake
@@ -20,7 +20,10 @@ from tileport_skill.draft.values import Items, Number, Product, Symbol, Tile, Un
 
 def run(body: Body, statements: Sequence[ast.stmt]) -> None:
     """Writes `statements` to `body`."""
-    for statement in statements:
+    for at, statement in enumerate(statements):
+        if isinstance(statement, ast.If) and ends_here(statement):
+            _end_early(body, statement, statements[at + 1 :])
+            return
         if body.returned is not None:
             raise Untranslatable("code behind a return", statement.lineno)
         body.comments(statement.lineno, _head_end(statement))
@@ -29,6 +32,20 @@ def run(body: Body, statements: Sequence[ast.stmt]) -> None:
         except Untranslatable as error:
             raise error.at(statement.lineno) from error
         body.target = body.last_step = None
+
+
+def _end_early(body: Body, node: ast.If, rest: Sequence[ast.stmt]) -> None:
+    """`if c: …; return` and what follows: the rest is the other arm, as cuTile Rust 0.2.0 leaves out such a return."""
+    if body.loops:
+        raise Untranslatable("a return inside a loop", node.lineno)
+    body.comments(node.lineno, node.lineno)
+    whole = ast.copy_location(
+        ast.If(test=node.test, body=node.body[:-1] or [ast.copy_location(ast.Pass(), node)], orelse=list(rest)), node
+    )
+    whole.end_lineno = rest[-1].end_lineno if rest else node.end_lineno
+    if node in body.decided:
+        body.decided[whole] = body.decided[node]
+    branch(body, whole, run, last=True)
 
 
 def _head_end(statement: ast.stmt) -> int:

@@ -762,4 +762,91 @@ pub mod drafted_module {
                 .store(centred_e, [get_tile_block_id().0, 0])
         };
     }
+
+    /// Zeros behind a length; a bias where there is one.
+    ///
+    /// For calls where `not BIAS == 1`.
+    ///
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn padded_kernel<E: ElementType, const TILE: i32>(
+        x: &Tensor<E, { [-1] }>,
+        _bias: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+        length: i32,
+    ) {
+        let row = get_tile_block_id().0;
+
+        // Behind the length
+        if row * TILE >= length {
+            let y_tile: Tile<E, { [TILE] }> = constant(E::ZERO, const_shape![TILE]);
+            let mut y_view: PartitionMut<E, { [TILE] }> =
+                unsafe { y.partition_full_mut(const_shape![TILE]) };
+            unsafe { y_view.store(y_tile, [row]) };
+        } else {
+            let zero: i32 = 0;
+            let first = max(zero, row - 1);
+            let tile_view: Partition<E, { [TILE] }> = make_partition_view(
+                x,
+                const_shape![TILE],
+                padding::None,
+                dim_map::Identity,
+                get_tensor_token(x),
+            );
+            let tile = tile_view.load([first]);
+            let mut y_view: PartitionMut<E, { [TILE] }> =
+                unsafe { y.partition_full_mut(const_shape![TILE]) };
+            unsafe { y_view.store(tile, [row]) };
+        }
+    }
+
+    /// Zeros behind a length; a bias where there is one.
+    ///
+    /// For calls where `BIAS == 1`.
+    ///
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn padded_kernel_2<E: ElementType, const TILE: i32>(
+        x: &Tensor<E, { [-1] }>,
+        bias: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+        length: i32,
+    ) {
+        let row = get_tile_block_id().0;
+        let extra_view: Partition<E, { [TILE] }> = make_partition_view(
+            bias,
+            const_shape![TILE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(bias),
+        );
+        let extra = extra_view.load([row]);
+
+        // Behind the length
+        if row * TILE >= length {
+            let y_tile: Tile<E, { [TILE] }> = constant(E::ZERO, const_shape![TILE]);
+            let mut y_view: PartitionMut<E, { [TILE] }> =
+                unsafe { y.partition_full_mut(const_shape![TILE]) };
+            unsafe { y_view.store(y_tile, [row]) };
+        } else {
+            let zero: i32 = 0;
+            let first = max(zero, row - 1);
+            let tile_view: Partition<E, { [TILE] }> = make_partition_view(
+                x,
+                const_shape![TILE],
+                padding::None,
+                dim_map::Identity,
+                get_tensor_token(x),
+            );
+            let tile = tile_view.load([first]);
+            let tile = tile + extra;
+            let mut y_view: PartitionMut<E, { [TILE] }> =
+                unsafe { y.partition_full_mut(const_shape![TILE]) };
+            unsafe { y_view.store(tile, [row]) };
+        }
+    }
 }

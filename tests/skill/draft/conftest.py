@@ -84,6 +84,13 @@ def specialisations() -> list[Specialisation]:
                 for known in (0, 1)
                 for rows in (1, 4)
             ),
+            *(
+                specialisation(
+                    *("_padded_kernel", one("x"), one("bias"), one("y"), Scalar(name="length", dtype="int32")),
+                    *(constant("BIAS", bias), tile),
+                )
+                for bias in (0, 1)
+            ),
         ]
     return found
 

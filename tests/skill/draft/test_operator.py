@@ -131,9 +131,11 @@ def test_cutile_rust_compiles_every_entry(draft: KernelDraft, tmp_path: Path) ->
         "below_kernel": ("f16", "1", "32"),
         "box_kernel": ("f16", "32"),
         "either_rank_kernel_2": ("f16", "32"),
+        "padded_kernel": ("f16", "32"),
     }
     arrays = {"rows_kernel": ((2, "x"), (1, "w"), (2, "y")), "halves_kernel": ((2, "x"),)}
     arrays |= {"below_kernel": ((2, "x"), (2, "y")), "either_rank_kernel_2": ((2, "x"), (1, "y"))}
+    arrays |= {"padded_kernel": ((1, "x"), (1, "_bias"), (1, "y"))}
     arrays |= {"half_tile_kernel": ((1, "x"), (1, "y"))}
     arrays |= {"product_kernel": ((2, "a"), (2, "b"), (2, "c"))}
     requests = [_request(name, values, arrays.get(name, ())) for name, values in generics.items()]
@@ -199,6 +201,23 @@ def test_a_branch_whose_arms_leave_other_types_behind_makes_an_entry_for_each(dr
     generics = {entry.variant.guard: [one.split(":")[0] for one in entry.entry.generics] for entry in centred}
     assert "const ROWS" in generics["(ROWS != 1)"]
     assert "const ROWS" not in generics["(not (ROWS != 1))"]
+
+
+def test_a_variable_that_only_one_arm_assigns_makes_an_entry_for_each(draft: KernelDraft) -> None:
+    padded = [entry for entry in draft.entries if entry.kernel == "_padded_kernel"]
+    assert sorted(entry.variant.guard for entry in padded) == ["(BIAS == 1)", "(not (BIAS == 1))"]
+
+
+def test_what_follows_an_early_end_is_the_other_arm(draft: KernelDraft) -> None:
+    padded = _entry(draft, "padded_kernel")
+    assert "return" not in padded
+    assert padded.index("} else {") < padded.index("max(")
+
+
+def test_a_literal_has_a_name_where_cutile_rust_would_take_it_for_another_type(draft: KernelDraft) -> None:
+    padded = _entry(draft, "padded_kernel")
+    assert "let zero: i32 = 0;" in padded
+    assert "max(zero, " in padded
 
 
 def test_an_array_of_elements_and_of_tiles_is_a_pointer_and_a_tensor_made_of_it(draft: KernelDraft) -> None:

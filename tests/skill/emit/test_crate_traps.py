@@ -53,6 +53,10 @@ SILENT = {
         f"{ONES} let t: Tile<f32, {{ [] }}> = reduce(a, 0i32, 7.0f32, |x: f32, y: f32| x * y);",
         "identities=[0.000000e+00 : f32] : tile<128xf32> -> tile<f32>",
     ),
+    "a return in a branch is left out": (
+        f"if n > 3i32 {{ return; }} {LANES}",
+        " {\n  } else {\n  }\n",
+    ),
 }
 """What is written, and what of it stands in the Tile IR."""
 
@@ -82,6 +86,10 @@ LOUD = {
         "not implemented for Tile < i16",
     ),
     "E::ZERO outside of a call that takes it": ("let z: E = E::ZERO;", "associated const values are not supported"),
+    "a literal as an argument, where the entry has an `E`": (
+        "let t = max(0i32, n);",
+        "requires operands of the same type, but got `E` and `i32`",
+    ),
     "calls inside calls": (
         "let t: Tile<i32, { [N] }> = broadcast(reshape(scalar_to_tile(n), const_shape![1]), const_shape![N]);",
         "Unable to infer return type",

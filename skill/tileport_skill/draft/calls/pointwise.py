@@ -6,11 +6,13 @@ import ast
 
 from tileport_skill.draft import rust
 from tileport_skill.draft.arithmetic import FLOATS, compare, is_generic, negative, on_tiles
+from tileport_skill.draft.body import Body
 from tileport_skill.draft.calls.site import Handler, Site, handles
 from tileport_skill.draft.coerce import as_scalar, as_tile, broadcast_dims, dims_of, plain_product, whole
 from tileport_skill.draft.derived import origin_of
 from tileport_skill.draft.expressions import number
 from tileport_skill.draft.idioms import is_idiom
+from tileport_skill.draft.naming import literal_name
 from tileport_skill.draft.rust import Binary, Call, Expr, call, word
 from tileport_skill.draft.values import Number, Product, Tile, Untranslatable, Value
 
@@ -85,10 +87,11 @@ def left_shift(site: Site) -> Value:
     return plain_product(site.body, made) if isinstance(made, Product) else made
 
 
-def _with_type(number: Number) -> Expr:
-    """A literal with its type: bare, cuTile Rust 0.2.0 takes it for the function's first type generic."""
-    if number.expr.flat.isdigit():
-        return word(f"{number.expr.flat}{number.dtype}")
+def _no_literal(body: Body, number: Number) -> Expr:
+    """A literal under a name: as an argument cuTile Rust 0.2.0 gives it the type that the caller's `E` stands for."""
+    text = number.expr.flat
+    if text.removeprefix("-").isdigit():
+        return body.named_number(literal_name(int(text)), number)
     return number.expr
 
 
@@ -99,7 +102,7 @@ def _extreme(tile_function: str, scalar_function: str) -> Handler:
             a, b = as_scalar(site.body, left, element), as_scalar(site.body, right, element)
             fixed = left.fixed and right.fixed
             origin = origin_of(f"{scalar_function}({{}}, {{}})", left, right)
-            made = call(scalar_function, _with_type(a), _with_type(b))
+            made = call(scalar_function, _no_literal(site.body, a), _no_literal(site.body, b))
             return Number(expr=made, dtype=element, fixed=fixed, origin=origin)
         dims = broadcast_dims(dims_of(left), dims_of(right))
         a_tile = site.body.named(as_tile(site.body, left, element, dims), "left")

@@ -99,6 +99,13 @@ def _leaves_for(port: Port) -> Iterator[Hit]:
             yield _hit(node, f"`{text_of(node)}` in a `for` loop")
 
 
+def _returns_early(port: Port) -> Iterator[Hit]:
+    around = ("if_expression", "for_expression", "while_expression", "loop_expression", "match_expression")
+    for node in nodes(port, "kernel", "return_expression"):
+        if inside(node, *around) is not None:
+            yield _hit(node, f"`{text_of(node)}` in a branch or a loop")
+
+
 _COPY = """let tiles: Partition<E, { [N] }> = SOURCE.partition(const_shape![N]);
         let v: Tile<E, { [N] }> = tiles.load([n]);
         let mut out: PartitionMut<E, { [N] }> = unsafe { x.partition_full_mut(const_shape![N]) };
@@ -151,6 +158,15 @@ RULES = (
             )
         },
         trap="u8 is widened as signed",
+    ),
+    Rule(
+        id="no-return-in-a-branch",
+        says="End a kernel early by an `else` around the rest of it, not by `return` in a branch.",
+        because="The compiler leaves that `return` out: the rest runs all the same.",
+        check=_returns_early,
+        bad={"kernel": module("if n > 3i32 { return; }")},
+        good={"kernel": module("if n > 3i32 { let m = n + 1i32; } else { let m = n + 2i32; }")},
+        trap="a return in a branch is left out",
     ),
     Rule(
         id="no-closure-reductions",

@@ -141,3 +141,22 @@ def _centred_kernel(x, means, y, KNOWN: ct.Constant[int], D: ct.Constant[int], R
         mean = mean[:, None]
     centred = tile - mean
     ct.store(y, index=(ct.bid(0), 0), tile=ct.astype(centred, y.dtype))
+
+
+@ct.kernel
+def _padded_kernel(x, bias, y, length: int, BIAS: ct.Constant[int], TILE: ct.Constant[int]):
+    """Zeros behind a length; a bias where there is one."""
+    row = ct.bid(0)
+    if BIAS == 1:
+        extra = ct.load(bias, index=(row,), shape=(TILE,))
+
+    # Behind the length
+    if row * TILE >= length:
+        ct.store(y, index=(row,), tile=ct.zeros((TILE,), dtype=y.dtype))
+        return
+
+    first = ct.maximum(0, row - 1)
+    tile = ct.load(x, index=(first,), shape=(TILE,))
+    if BIAS == 1:
+        tile = tile + extra
+    ct.store(y, index=(row,), tile=tile)
