@@ -30,6 +30,7 @@ from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
 from tileport_skill.capture.inside.port_calls import PortRecorder
 from tileport_skill.capture.inside.widen import Widening
+from tileport_skill.capture.inside.words import with_launchers_words
 from tileport_skill.capture.profiles import profile_of
 from tileport_skill.correctness.calls import is_performance
 from tileport_skill.kernel_code import launch_key
@@ -153,6 +154,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 def _result(test: str, report: pytest.TestReport, call: pytest.CallInfo[Any]) -> records.Test:
     reason, where = (None, None) if call.excinfo is None else _blame(call.excinfo)
+    reason = None if reason is None else with_launchers_words(reason, report.capstderr)
     found = records.Test(
         id=test,
         status=report.outcome,
