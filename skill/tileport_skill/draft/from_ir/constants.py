@@ -107,9 +107,12 @@ def _as_element(writer: Writer, op: Op, element: str, wide: Expr) -> None:
 
 
 def scalar_constant(writer: Writer, op: Op) -> str | None:
-    """The name of a tile of rank 0 that holds what every lane of a constant holds; None if no literal says it."""
+    """The name of a tile of rank 0 that holds what every lane of a constant holds; None if nothing says it."""
     value, number = constant_value(op), writer.numbers[op.result]
     element = writer.element(op.result)
+    filling = writer.fillings.get(Key("integer", number))
+    if isinstance(filling, Generic) and element == "i32":
+        return _rank_0(writer, call("scalar_to_tile", filling.name), element)
     if isinstance(value, bool) or any(Key(kind, number) in writer.fillings for kind in ("integer", "float")):
         return None
     if isinstance(value, int):
@@ -120,8 +123,12 @@ def scalar_constant(writer: Writer, op: Op) -> str | None:
         literal = float_literal(value)
     else:
         return None
+    return _rank_0(writer, call("constant", word(literal), "const_shape![]"), element)
+
+
+def _rank_0(writer: Writer, made: Expr, element: str) -> str:
     name = writer.names.fresh("padding")
-    writer.emit(rust.Let((name,), call("constant", word(literal), "const_shape![]"), f"Tile<{element}, {{ [] }}>"))
+    writer.emit(rust.Let((name,), made, f"Tile<{element}, {{ [] }}>"))
     return name
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3] / "data" / "drafts"
 REFERENCE = "tilegym/ops/cutile/irregular.py"
 OPERATOR = Operator(name="irregular", aliases=("irregular",), reference=REFERENCE, kernels=(), tests=(), ported=False)
 
-KERNELS = ("_halved_kernel", "_branching_kernel", "_halving_kernel", "_leaving_kernel", "_shifted_kernel")
+KERNELS = ("_halved_kernel", "_branching_kernel", "_halving_kernel", "_leaving_kernel", "_filled_kernel", "_shifted_kernel")
 
 
 def array(name: str, dtype: str = "float32") -> Array:
@@ -68,6 +68,7 @@ def specialisations() -> list[Specialisation]:
         of("_branching_kernel", *arrays, limit, constant("TILE", 32)),
         of("_halving_kernel", *arrays, steps, constant("TILE", 32)),
         of("_leaving_kernel", *arrays, limit, constant("TILE", 32)),
+        *(of("_filled_kernel", *whole, constant("FILLING", n), constant("TILE", 32)) for n in (7, 9)),
         of("_shifted_kernel", *whole, constant("TILE", 32)),
     ]
 

@@ -35,11 +35,14 @@ def test_tile_ir_is_taken_where_translation_refuses_and_the_head_says_so(asked: 
         "_branching_kernel": "Python source",
         "_halved_kernel": "Python source",
         "_halving_kernel": "Tile IR",
+        "_leaving_kernel": "Python source",
+        "_filled_kernel": "Tile IR",
     }
     assert draft.text is not None
     head = draft.text[: draft.text.index("#[cutile::module]")]
     assert (
-        "translated from the cuTile Python source by `tileport-skill draft` (_halved_kernel, _branching_kernel)" in head
+        "translated from the cuTile Python source by `tileport-skill draft` (_halved_kernel, _branching_kernel, "
+        "_leaving_kernel)" in head
     )
     assert "compiles it to: _halving_kernel. Not translated: the statement `while left > 0:` (line" in head
 
@@ -96,6 +99,7 @@ def test_a_kernel_that_returns_early_is_refused_and_not_drafted_without_its_retu
     [
         "_halved_kernel",
         "_halving_kernel",
+        "_filled_kernel",
         pytest.param("_branching_kernel", marks=pytest.mark.soak),
         pytest.param("_shifted_kernel", marks=pytest.mark.soak),
     ],
@@ -116,6 +120,16 @@ def test_every_captured_specialisation_is_equal_literal_and_folded(
     for sample, answer in zip(captured, Emitter(built_emitter()).emit(path, requests), strict=True):
         assert answer.bytecode is not None, answer.problem
         assert isinstance(compare(sample.bytecode, answer.bytecode, "sm_90"), Equal)
+
+
+def test_a_translated_kernel_that_ends_early_is_equal(asked: Asked, samples: list[Sample], tmp_path: Path) -> None:
+    entry = entry_of(drafted(asked, samples, forced=False), "_leaving_kernel")
+    (sample,) = (one for one in samples if one.captured and one.specialisation.kernel == "_leaving_kernel")
+    path = tmp_path / "kernel.rs"
+    path.write_text(file_of(entry), encoding="utf-8")
+    (answer,) = Emitter(built_emitter()).emit(path, [request_for_sample(entry, sample, "sm_90")])
+    assert answer.bytecode is not None, answer.problem
+    assert isinstance(compare(sample.bytecode, answer.bytecode, "sm_90"), Equal)
 
 
 def test_the_proof_can_fail(irregular: KernelDraft, samples: list[Sample]) -> None:

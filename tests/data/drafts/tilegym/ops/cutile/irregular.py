@@ -42,6 +42,12 @@ def _leaving_kernel(x, y, limit, TILE: ct.Constant[int]):
 
 
 @ct.kernel
+def _filled_kernel(x, y, FILLING: ct.Constant[int], TILE: ct.Constant[int]):
+    lanes = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
+    ct.scatter(y, lanes, ct.gather(x, lanes, padding_value=FILLING))
+
+
+@ct.kernel
 def _shifted_kernel(x, y, TILE: ct.Constant[int]):
     lanes = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     shifted = ct.gather(x, lanes) << 3
