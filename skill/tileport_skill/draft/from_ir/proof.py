@@ -32,6 +32,8 @@ class Prover:
 
     def __init__(self, emitter: Emitter, arch: str, *, declare: bool) -> None:
         self._emitter, self._arch, self._declare = emitter, arch, declare
+        self._known: dict[tuple[str, tuple[str, ...]], list[bytes | None]] = {}
+        """What a step was tried with is what the next one begins at."""
 
     def holds(self, entry: Entry, samples: Sequence[Sample], before: Entry | None = None) -> bool:
         """Whether `entry` is equal to some of `samples`, spread over all; by way of what it was `before`, if given."""
@@ -46,12 +48,16 @@ class Prover:
 
     def _emitted(self, entry: Entry, samples: Sequence[Sample]) -> list[bytes | None]:
         idioms = with_their_own(sorted(entry.idioms), declare=self._declare)
-        module = rust.Module(name="proof", head=(), idioms=idioms, functions=(entry.entry,))
+        text = print_module(rust.Module(name="proof", head=(), idioms=idioms, functions=(entry.entry,)))
+        key = (text, tuple(one.specialisation.id for one in samples))
+        if key in self._known:
+            return self._known[key]
         with tempfile.TemporaryDirectory(prefix="tileport-draft-") as folder:
             path = Path(folder) / "kernel.rs"
-            path.write_text(print_module(module), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
             answers = self._emitter.emit(path, [request_for_sample(entry, one, self._arch) for one in samples])
-        return [answer.bytecode for answer in answers]
+        self._known[key] = [answer.bytecode for answer in answers]
+        return self._known[key]
 
     def _equal(self, sample: Sample, bytecode: bytes, before: bytes | None) -> bool:
         """By graphs alone where that is enough: no cubin is made."""
