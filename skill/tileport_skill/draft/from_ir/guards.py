@@ -74,7 +74,9 @@ def _arrays(
         differ = any({rank for _, rank in other.get(name, ())} != ranks for other in others)
         if differ:
             said += f" and {name}.ndim == {ranks.pop()}"
-        found.setdefault((kinds, differ and name), said)  # arrays of one type are asked about once: the launcher knows
+        # Arrays that are of one type in every entry are asked about once: the launcher knows that they are.
+        elsewhere = tuple(other.get(name) for other in others)
+        found.setdefault((kinds, elsewhere, differ and name), said)
     return list(found.values())
 
 

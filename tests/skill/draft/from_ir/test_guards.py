@@ -27,3 +27,13 @@ def test_element_types_are_asked_about_where_they_tell_entries_apart() -> None:
     x = SimpleNamespace(dtype=torch.float32)
     assert eval(second, {"torch": torch, "x": x, "N": 8})
     assert not eval(first, {"torch": torch, "x": x, "N": 8})
+
+
+def test_an_array_that_has_its_own_type_in_one_entry_is_asked_about_in_the_other_too() -> None:
+    alike = [of("k", array("x", dtype), array("g", dtype), constant("N", 8)) for dtype in ("float16", "bfloat16")]
+    apart = [of("k", array("x", "float16"), array("g", "float32"), constant("N", 8))]
+    first, second = guards([alike, apart])
+    half, whole = SimpleNamespace(dtype=torch.float16), SimpleNamespace(dtype=torch.float32)
+    assert eval(first, {"torch": torch, "x": half, "g": half, "N": 8})
+    assert not eval(first, {"torch": torch, "x": half, "g": whole, "N": 8})
+    assert eval(second, {"torch": torch, "x": half, "g": whole, "N": 8})
