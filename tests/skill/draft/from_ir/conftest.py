@@ -21,7 +21,14 @@ ROOT = Path(__file__).parents[3] / "data" / "drafts"
 REFERENCE = "tilegym/ops/cutile/irregular.py"
 OPERATOR = Operator(name="irregular", aliases=("irregular",), reference=REFERENCE, kernels=(), tests=(), ported=False)
 
-KERNELS = ("_halved_kernel", "_branching_kernel", "_halving_kernel", "_leaving_kernel", "_filled_kernel", "_shifted_kernel")
+KERNELS = (
+    "_halved_kernel",
+    "_branching_kernel",
+    "_halving_kernel",
+    "_leaving_kernel",
+    "_filled_kernel",
+    "_shifted_kernel",
+)
 
 
 def array(name: str, dtype: str = "float32") -> Array:
