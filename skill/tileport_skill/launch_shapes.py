@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tileport_skill.capture.records import Constant, Launch, Specialisation, TensorArgument, ValueArgument
+from tileport_skill.capture.records import Array, Constant, Launch, Specialisation, TensorArgument, ValueArgument
 from tileport_skill.emit.launcher import divisor_of
 from tileport_skill.tileir.facts import Fact
 from tileport_skill.tileir.launch import ArrayShape, Grid, LaunchShape
@@ -40,6 +40,27 @@ def kept_by_launcher(specialisation: Specialisation, launch: Launch) -> dict[int
             kept[place] = (Fact("multiple of", divisor_of(given)),)
         place += 1
     return kept
+
+
+def fixed_by_reference(specialisation: Specialisation) -> dict[int, int]:
+    """Sizes and strides that the reference was compiled for as numbers, by place among the entry's arguments.
+
+    Every launch of the specialisation has them; a port that is told them when it is launched computes the same.
+    """
+    fixed: dict[int, int] = {}
+    place = 0
+    for parameter in specialisation.parameters:
+        if isinstance(parameter, Constant):
+            continue
+        if not isinstance(parameter, Array):
+            place += 1
+            continue
+        for value in (*parameter.shape_constant, *parameter.stride_constant):
+            place += 1
+            if value is not None:
+                fixed[place] = value
+        place += 1
+    return fixed
 
 
 def _elements(shape: LaunchShape) -> int:

@@ -20,7 +20,7 @@ from tileport_skill.emit.requests import requests_for
 from tileport_skill.emit.rules import explained
 from tileport_skill.emit.symbol import rename_entry
 from tileport_skill.errors import RequestError
-from tileport_skill.launch_shapes import kept_by_launcher, shapes_of
+from tileport_skill.launch_shapes import fixed_by_reference, kept_by_launcher, shapes_of
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.assemble import Refused, disassemble
@@ -241,10 +241,11 @@ class _Judge:
             return Unknown(reasons=(f"cuTile refused the reference: {side.specialisation.refused}",))
         launches = shapes_of(side.specialisation, self.captured.launches)
         kept = kept_by_launcher(side.specialisation, side.launch)
-        key = (side.launch.port_ir.sha256, side.bytecode, launches, tuple(kept.items()))
+        fixed = fixed_by_reference(side.specialisation)
+        key = (side.launch.port_ir.sha256, side.bytecode, launches, tuple(kept.items()), tuple(fixed.items()))
         if key not in self.known:
             reference = read_bytecode(side.launch.port_ir.sha256)
-            self.known[key] = compare(reference, side.bytecode, self.captured.arch, self.budget, launches, kept)
+            self.known[key] = compare(reference, side.bytecode, self.captured.arch, self.budget, launches, kept, fixed)
         return self.known[key]
 
 

@@ -49,6 +49,15 @@ def _whole(numbering: Numbering, key: Key) -> Key | None:
     return ("constant", canonical(str(value), str(type_.element)), type_) if value == exact else None
 
 
+def _widened(numbering: Numbering, key: Key) -> Key | None:
+    """A whole number in more bits, its sign kept, is the same number."""
+    found = _constant_in(numbering, key) if key[0] == "exti" and attributes(key).get("signedness") == "signed" else None
+    if found is None or found[1] == "i1" or is_float(found[1]):
+        return None
+    text, element, type_ = found
+    return ("constant", str(int(read_constant(text, element, ()))), type_)
+
+
 def _bits(numbering: Numbering, key: Key) -> Key | None:
     """The bits of a whole number are a floating constant."""
     found = _constant_in(numbering, key) if key[0] == "bitcast" else None
@@ -97,6 +106,7 @@ OF_CONSTANTS: tuple[Rule, ...] = (
     Rule("sum of one constant", _of_one),
     Rule("converted constant", _converted),
     Rule("whole number", _whole),
+    Rule("widened constant", _widened),
     Rule("bits of a constant", _bits),
     Rule("x << c", _shift),
 )

@@ -42,17 +42,18 @@ class _Place:
     depth: int
 
 
-def build(entry: Entry, numbering: Numbering, *, loose: bool = False) -> Graph:
+def build(entry: Entry, numbering: Numbering, *, loose: bool = False, fixed: Mapping[int, int] | None = None) -> Graph:
     """The graph of `entry`; two graphs can be compared if they were built with one `numbering`.
 
     A `loose` one leaves out how strongly operations ask for ordering and exactness, and notes it beside them.
+    `fixed` integer arguments, by place, are the constants that they are in every launch that counts.
     """
-    return _Builder(entry, numbering, loose).build()
+    return _Builder(entry, numbering, loose, fixed or {}).build()
 
 
 class _Builder:
-    def __init__(self, entry: Entry, numbering: Numbering, loose: bool) -> None:
-        self.entry, self.numbering, self.loose = entry, numbering, loose
+    def __init__(self, entry: Entry, numbering: Numbering, loose: bool, fixed: Mapping[int, int]) -> None:
+        self.entry, self.numbering, self.loose, self.fixed = entry, numbering, loose, fixed
         self.live = live_values(entry)
         self.of: dict[Value, int] = {}
         self.before: dict[Value, frozenset[int]] = {}
@@ -61,7 +62,9 @@ class _Builder:
 
     def build(self) -> Graph:
         for index, argument in enumerate(self.entry.arguments):
-            self.of[argument] = self.numbering.number(("argument", index, argument.type))
+            known = self.fixed.get(index)
+            key: Key = ("argument", index, argument.type)
+            self.of[argument] = self.numbering.number(key if known is None else ("constant", str(known), argument.type))
         body = self.region(self.entry.body, _Place((), None, 0))
         types = tuple(argument.type for argument in self.entry.arguments)
         self.graph.whole = self.numbering.number(("entry", types, body))

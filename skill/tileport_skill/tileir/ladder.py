@@ -6,7 +6,7 @@ or says `Unknown`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileport_skill.errors import RequestError
@@ -53,6 +53,8 @@ class Setting:
     """If given, the only launches that count: a port is not called different for an input no host makes."""
     kept: Kept = field(default_factory=dict)
     """Facts by argument that the port's host checks before it launches this kernel."""
+    fixed: Mapping[int, int] = field(default_factory=dict)
+    """Integer arguments, by place, that are one number in every launch that counts."""
 
 
 def read_source(content: bytes) -> Source:
@@ -75,12 +77,13 @@ def compare(
     budget: Budget | None = None,
     launches: Sequence[LaunchShape] = (),
     kept: Kept | None = None,
+    fixed: Mapping[int, int] | None = None,
 ) -> Verdict:
     """Compares two kernels given as bytecode, the reference `a` and the port `b`, on `arch`.
 
     The sides must share their one entry symbol, for it is part of the cubin: export both under one name.
-    `budget` bounds `tileiras` and the last rung, which alone can take more than a second; for `launches` and `kept`
-    see `Setting`.
+    `budget` bounds `tileiras` and the last rung, which alone can take more than a second; for `launches`, `kept`
+    and `fixed` see `Setting`.
     """
     sources = []
     for side, bytecode in (("first", a), ("second", b)):
@@ -88,7 +91,8 @@ def compare(
             sources.append(read_source(bytecode))
         except RequestError as error:
             return Unknown(reasons=(f"The {side} input is {error}",))
-    return compare_sources(sources[0], sources[1], arch, budget, launches, kept)
+    setting = Setting(arch=arch, budget=budget or Budget(), launches=launches, kept=kept or {}, fixed=fixed or {})
+    return compare_in(sources[0], sources[1], setting)
 
 
 def compare_sources(
@@ -99,8 +103,12 @@ def compare_sources(
     launches: Sequence[LaunchShape] = (),
     kept: Kept | None = None,
 ) -> Verdict:
-    """As `compare`, for sides already read. Never raises for what a kernel says, only for our machinery."""
-    setting = Setting(arch=arch, budget=budget or Budget(), launches=launches, kept=kept or {})
+    """As `compare`, for sides already read."""
+    return compare_in(a, b, Setting(arch=arch, budget=budget or Budget(), launches=launches, kept=kept or {}))
+
+
+def compare_in(a: Source, b: Source, setting: Setting) -> Verdict:
+    """As `compare`. Never raises for what a kernel says, only for our machinery."""
     modules = []
     for side, source in (("first", a), ("second", b)):
         try:
@@ -234,19 +242,27 @@ _GRAPH_PROOF = Proof(
 
 
 def _by_rules(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> Verdict | None:
-    """The graphs once more, rewritten as they are built: by exact rules first, then by those that hold in part."""
-    for rules in (EXACT, (*EXACT, *IN_RANGE), (*EXACT, *IN_RANGE, *OVER_REALS)):
+    """The graphs once more, rewritten as they are built: by exact rules first, then by those that hold in part.
+
+    What arguments are in every launch comes last: a proof that needs it says so.
+    """
+    kinds = (EXACT, (*EXACT, *IN_RANGE), (*EXACT, *IN_RANGE, *OVER_REALS))
+    ways = [(rules, fixed) for fixed in ({}, setting.fixed)[: 2 if setting.fixed else 1] for rules in kinds]
+    for rules, fixed in ways:
         closure = Closure(rules)
         numbering = Numbering(closure)
-        left, right = (Side(module, module.entries[0], build(module.entries[0], numbering)) for module in (a, b))
+        graphs = [build(module.entries[0], numbering, fixed=fixed) for module in (a, b)]
+        left, right = (Side(m, m.entries[0], graph) for m, graph in zip((a, b), graphs, strict=True))
         if left.graph.whole != right.graph.whole:
             continue
+        numbers = ", ".join(f"{place} is {value}" for place, value in sorted(fixed.items()))
+        known = [f"of the arguments, counted from 0, {numbers}"] if fixed else []
         proof = Proof(
             rung="named rules",
             text="Both sides compute the same graph once rewritten by the rules named.",
-            rules=tuple(sorted(closure.used)),
+            rules=tuple(sorted({*closure.used, *(["arguments that every launch fixes"] if known else [])})),
             over_reals=any(rule.over_reals for rule in closure.used.values()),
-            while_true=tuple(sorted({rule.while_true for rule in closure.used.values() if rule.while_true})),
+            while_true=(*sorted({rule.while_true for rule in closure.used.values() if rule.while_true}), *known),
         )
         return _same_graph(left, right, numbering, cubins, setting, proof)
     return None

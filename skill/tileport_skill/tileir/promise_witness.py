@@ -24,8 +24,10 @@ _ALIGNMENT = 512
 
 
 def is_kept(promise: Promise, numbering: Numbering, kept: Kept) -> bool:
-    """Whether the promise is about an argument, and the host checks it."""
+    """Whether the promise is about an argument, and the host checks it, or about a number that has what it says."""
     key = numbering.keys[promise.subject]
+    if key[0] == "constant":
+        return str(key[1]).lstrip("-").isdigit() and constant_has(int(str(key[1])), promise.fact)
     if key[0] != "argument" or not isinstance(key[1], int):
         return False
     return any(fact.implies(promise.fact) for fact in kept.get(key[1], ()))

@@ -7,7 +7,16 @@ import random
 import pytest
 
 from tileport_skill.tileir.assemble import disassemble
-from tileport_skill.tileir.ladder import Different, Equal, Source, Unknown, compare, compare_sources
+from tileport_skill.tileir.ladder import (
+    Different,
+    Equal,
+    Setting,
+    Source,
+    Unknown,
+    compare,
+    compare_in,
+    compare_sources,
+)
 from tileport_skill.tileir.search import Budget
 
 
@@ -100,3 +109,31 @@ def test_text_no_verifier_would_pass_gives_a_verdict_and_never_an_exception(text
     for a, b in ((text, text), (text, text.replace("return", "%z = iota : tile<4xi32>\n  return")), (text, other)):
         verdict = compare_sources(Source(text=a), Source(text=b), None, Budget(seconds=0.2))
         assert verdict.verdict in ("equal", "different", "unknown")
+
+
+def _stored_at(offset: str) -> Source:
+    return Source(
+        text="entry @k(%arg0: tile<ptr<i32>>, %arg1: tile<i32>) {\n"
+        "  %token = make_token : token\n"
+        f"  {offset}\n"
+        "  %p = offset %arg0, %o : tile<ptr<i32>>, tile<i32> -> tile<ptr<i32>>\n"
+        "  %v = constant <i32: 7> : tile<i32>\n"
+        "  %t = store_ptr_tko weak %p, %v token=%token : tile<ptr<i32>>, tile<i32> -> token\n"
+        "  return\n}\n"
+    )
+
+
+def test_an_argument_that_every_launch_fixes_is_the_number_the_reference_was_compiled_for():
+    reference = _stored_at("%o = constant <i32: 3> : tile<i32>")
+    told = _stored_at("%o = assume bounded<0, ?>, %arg1 : tile<i32>")
+    assert not isinstance(compare_in(reference, told, Setting(arch=None)), Equal)
+    verdict = compare_in(reference, told, Setting(arch=None, fixed={1: 3}))
+    assert isinstance(verdict, Equal), verdict
+    assert verdict.proof.while_true == ("of the arguments, counted from 0, 1 is 3",)
+    assert not isinstance(compare_in(reference, told, Setting(arch=None, fixed={1: 4})), Equal)
+
+
+def test_a_promise_that_the_fixed_number_breaks_is_no_proof():
+    reference = _stored_at("%o = constant <i32: 3> : tile<i32>")
+    false = _stored_at("%o = assume div_by<4>, %arg1 : tile<i32>")
+    assert not isinstance(compare_in(reference, false, Setting(arch=None, fixed={1: 3})), Equal)

@@ -127,6 +127,12 @@ CASES = {
         "%r = mulf %x, %c  : tile<8xf32>",
         constant("c", "4.096000e+03", "f32") + "%r = mulf %x, %c  : tile<8xf32>",
     ),
+    "widened constant": Case(
+        "i32",
+        "%a = constant <i8: -7> : tile<8xi8>\n%c = exti %a signed : tile<8xi8> -> tile<8xi32>\n"
+        "%r = muli %x, %c : tile<8xi32>",
+        constant("c", "-7", "i32") + "%r = muli %x, %c : tile<8xi32>",
+    ),
     "bits of a constant": Case(
         "f32",
         "%a = constant <i32: 1068149419> : tile<8xi32>\n%c = bitcast %a : tile<8xi32> -> tile<8xf32>\n"
