@@ -73,7 +73,7 @@ def draft_proved(
     first = attempt({})
     if route is None and (wrong := _mistranslated(*first)):
         second = attempt(wrong)
-        if _failing(lines_of(*second)) < _failing(lines_of(*first)):
+        if is_better(lines_of(*second), lines_of(*first)):
             return second
     return first
 
@@ -127,8 +127,13 @@ def _speaks_against(verdict: Verdict) -> bool:
     return not isinstance(verdict, Equal)
 
 
-def _failing(lines: Sequence[Line]) -> int:
-    return sum(one.different + one.unknown + (one.refused is not None) for one in lines)
+def is_better(second: Sequence[Line], first: Sequence[Line]) -> bool:
+    """Whether less is wrong. A kernel that is refused is worse than one of which a part is not shown equal."""
+    return _wrong(second) < _wrong(first)
+
+
+def _wrong(lines: Sequence[Line]) -> tuple[int, int]:
+    return sum(one.refused is not None for one in lines), sum(one.different + one.unknown for one in lines)
 
 
 def check_dispatch(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tileport_skill.draft.check import _reasons, _speaks_against
+from tileport_skill.draft.check import Line, _reasons, _speaks_against, is_better
+from tileport_skill.draft.operator import Refusal
 from tileport_skill.draft.overlay import lay_out
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tileir.verdicts import Difference, Different, Unknown, Witness
@@ -42,3 +43,14 @@ def test_another_operator_whose_port_is_called_is_its_reference_where_dispatch_i
     lay_out(checkout, leaky, wrapper, tmp_path / "copy")
     stand_in = tmp_path / "copy/tilegym/ops/cutile_rs/swapped.py"
     assert stand_in.read_text() == "from tilegym.ops.cutile.swapped import swapped  # noqa: F401\n"
+
+
+def line(*, unknown: int = 0, refused: bool = False) -> Line:
+    refusal = Refusal(kernel="k", reason="no", line=1) if refused else None
+    return Line(kernel="k", equal={}, different=0, unknown=unknown, why=(), measured=None, refused=refusal)
+
+
+def test_a_draft_with_a_part_unknown_is_better_than_none() -> None:
+    assert not is_better([line(refused=True)], [line(unknown=4)])
+    assert is_better([line(unknown=1)], [line(unknown=4)])
+    assert not is_better([line(unknown=4)], [line(unknown=4)])
