@@ -237,8 +237,14 @@ def integer_product(writer: Writer, op: Op) -> None:
 
 def folded(writer: Writer, op: Op) -> None:
     (operand,) = _single(op)
-    expr = call(FOLDS[_combined(op).name], writer.of(operand), f"{op.attributes['dim']}i32")
-    writer.let(op, expr, unsigned=writer.held[operand].unsigned)
+    expr: Expr = call(FOLDS[_combined(op).name], writer.of(operand), f"{op.attributes['dim']}i32")
+    unsigned = writer.held[operand].unsigned
+    if any(not size.isdigit() for size in writer.dims(op.result)):
+        # cuTile Rust 0.2.0 forgets that a reduced tile's sizes are generics; naming its shape tells it again.
+        reduced = writer.names.fresh("reduced")
+        writer.emit(rust.Let((reduced,), expr, writer.type(op.result, unsigned=unsigned)))
+        expr = Method(word(reduced), "reshape", (writer.shape(op.result),))
+    writer.let(op, expr, unsigned=unsigned)
 
 
 def scanned(writer: Writer, op: Op) -> None:

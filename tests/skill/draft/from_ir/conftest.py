@@ -75,7 +75,10 @@ def specialisations() -> list[Specialisation]:
         of("_branching_kernel", *arrays, limit, constant("TILE", 32)),
         of("_halving_kernel", *arrays, steps, constant("TILE", 32)),
         of("_leaving_kernel", *arrays, limit, constant("TILE", 32)),
-        *(of("_filled_kernel", *whole, constant("FILLING", n), constant("TILE", 32)) for n in (7, 9)),
+        *(
+            of("_filled_kernel", *whole, constant("FILLING", n), constant("ROWS", rows), constant("TILE", 2 * rows))
+            for n, rows in ((7, 8), (9, 16))
+        ),
         of("_shifted_kernel", *whole, constant("TILE", 32)),
     ]
 

@@ -42,9 +42,11 @@ def _leaving_kernel(x, y, limit, TILE: ct.Constant[int]):
 
 
 @ct.kernel
-def _filled_kernel(x, y, FILLING: ct.Constant[int], TILE: ct.Constant[int]):
-    lanes = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
-    ct.scatter(y, lanes, ct.gather(x, lanes, padding_value=FILLING))
+def _filled_kernel(x, y, FILLING: ct.Constant[int], ROWS: ct.Constant[int], TILE: ct.Constant[int]):
+    ids = ct.gather(x, ct.arange(ROWS, dtype=ct.int32), padding_value=FILLING)
+    found = ct.astype(ids[:, None] == ct.arange(TILE, dtype=ct.int32)[None, :], ct.int32)
+    before = ct.load(y, index=(0,), shape=(TILE,))
+    ct.store(y, index=(0,), tile=before + ct.sum(found, axis=0))
 
 
 @ct.kernel
