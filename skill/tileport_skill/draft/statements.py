@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 
 from tileport_skill.draft import rust
@@ -65,6 +66,8 @@ def _run(body: Body, statement: ast.stmt) -> None:
             ast.copy_location(whole, statement)
             ast.copy_location(whole.left, name)
             _assign(body, name, whole)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="static_assert"), args=[test, *_])):
+            _asserted(body, test)
         case ast.Expr():
             translate(body, statement.value)
         case ast.For():
@@ -77,6 +80,21 @@ def _run(body: Body, statement: ast.stmt) -> None:
             return
         case _:
             raise Untranslatable(f"the statement `{ast.unparse(statement).splitlines()[0][:60]}`")
+
+
+def _asserted(body: Body, test: ast.expr) -> None:
+    """What the compiler checks of the kernel's constants, the wrapper checks. Its own reading has no trace of that."""
+    names = {node.id: body.env.get(node.id) for node in ast.walk(test) if isinstance(node, ast.Name)}
+    own = {argument.arg for argument in body.source.tree.args.args} if body.entry else set()
+    origins = {
+        name: name if name in own and value.fixed else value.origin
+        for name, value in names.items()
+        if isinstance(value, Number)
+    }
+    if len(origins) != len(names) or None in origins.values():
+        raise Untranslatable(f"the assertion `{ast.unparse(test)[:60]}` over more than the kernel's constants")
+    said = re.sub(r"\w+", lambda word: str(origins.get(word[0], word[0])), ast.unparse(test))
+    body.shared.assumed.append(said)
 
 
 def _assign(body: Body, target: ast.expr, value: ast.expr) -> None:

@@ -765,7 +765,7 @@ pub mod drafted_module {
 
     /// Zeros behind a length; a bias where there is one.
     ///
-    /// For calls where `not BIAS == 1`.
+    /// For calls where `not BIAS == 1` and `TILE > BIAS`.
     ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.
@@ -804,7 +804,7 @@ pub mod drafted_module {
 
     /// Zeros behind a length; a bias where there is one.
     ///
-    /// For calls where `BIAS == 1`.
+    /// For calls where `BIAS == 1` and `TILE > BIAS`.
     ///
     /// # Safety
     /// The grid covers the tensors' tiles and no more: accesses are not checked.

@@ -203,9 +203,12 @@ def test_a_branch_whose_arms_leave_other_types_behind_makes_an_entry_for_each(dr
     assert "const ROWS" not in generics["(not (ROWS != 1))"]
 
 
-def test_a_variable_that_only_one_arm_assigns_makes_an_entry_for_each(draft: KernelDraft) -> None:
+def test_a_variable_of_one_arm_makes_an_entry_for_each_and_a_static_assertion_is_a_guard(draft: KernelDraft) -> None:
     padded = [entry for entry in draft.entries if entry.kernel == "_padded_kernel"]
-    assert sorted(entry.variant.guard for entry in padded) == ["(BIAS == 1)", "(not (BIAS == 1))"]
+    assert sorted(entry.variant.guard for entry in padded) == [
+        "(BIAS == 1) and (TILE > BIAS)",
+        "(not (BIAS == 1)) and (TILE > BIAS)",
+    ]
 
 
 def test_what_follows_an_early_end_is_the_other_arm(draft: KernelDraft) -> None:

@@ -146,6 +146,7 @@ def _centred_kernel(x, means, y, KNOWN: ct.Constant[int], D: ct.Constant[int], R
 @ct.kernel
 def _padded_kernel(x, bias, y, length: int, BIAS: ct.Constant[int], TILE: ct.Constant[int]):
     """Zeros behind a length; a bias where there is one."""
+    ct.static_assert(TILE > BIAS, f"{TILE} is not more than {BIAS}")
     row = ct.bid(0)
     if BIAS == 1:
         extra = ct.load(bias, index=(row,), shape=(TILE,))
