@@ -97,8 +97,21 @@ def start_or_adopt(client: docker.DockerClient, spec: ContainerSpec) -> Containe
         except NotFound:
             container = _create(client, spec)
         if container.status == "created":
-            container.start()
+            _start(container)
         return container
+
+
+def _start(container: Container) -> None:
+    """One that a daemon cannot start, as it was killed while it started it, goes: the next try makes it anew.
+
+    Left alone, Docker would call it ended with 128, as if its program had been run.
+    """
+    try:
+        container.start()
+    except APIError:
+        with contextlib.suppress(DockerException):
+            container.remove(force=True)
+        raise
 
 
 def wait(

@@ -27,12 +27,18 @@ def exited(code: int) -> dict[str, Any]:
     return {**RUNNING, "State": state}
 
 
+CREATED = {**RUNNING, "State": {**exited(0)["State"], "Status": "created"}}
+
+
 class Engine:
     """`inspect` is what every look at a container gets: a document, a status, or seconds to hang for."""
 
     def __init__(self) -> None:
         self.inspect: dict[str, Any] | int | float = RUNNING
         self.killed = 0
+        self.removed = 0
+        self.starts = 204
+        """The status that starting a container is answered with."""
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -59,6 +65,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.server.said.killed += "/kill" in self.path
+        status = self.server.said.starts if "/start" in self.path else 204
+        self._send(status, b"" if status < 400 else b'{"message": "task c1: already exists"}')
+
+    def do_DELETE(self) -> None:
+        self.server.said.removed += 1
         self._send(204, b"")
 
     def _send(self, status: int, body: bytes) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.driver.fake_docker import RUNNING, engine, exited
+from tests.driver.fake_docker import CREATED, RUNNING, engine, exited
 from tileport_driver import container as containers
 from tileport_driver.container import (
     ATTEMPT_LABEL,
@@ -191,6 +191,15 @@ def test_an_engine_that_forgot_the_container_or_broke_is_our_machinery(short: Pa
         said.inspect = status
         with pytest.raises(Transient):
             wait(container, Limits(), tick=lambda: None, stop=lambda: False)
+
+
+def test_a_container_that_cannot_be_started_goes_so_that_the_next_try_makes_it_anew(short: Path) -> None:
+    spec = ContainerSpec(name="tileport-x-agent", image="x", command=("true",), attempt="x")
+    with engine(short) as (said, client):
+        said.inspect, said.starts = CREATED, 500
+        with pytest.raises(Transient, match="Docker failed while starting"):
+            start_or_adopt(client, spec)
+        assert said.removed == 1
 
 
 def test_an_engine_that_is_gone_is_our_machinery(short: Path) -> None:
