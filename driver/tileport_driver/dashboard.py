@@ -31,7 +31,7 @@ class Shown:
     engine: str
     began: str
     verdict: str
-    """Its outcome, `running` for one without any, `damaged` for records that do not read."""
+    """Its outcome, `not ended` for one without any: worked on, waiting or stopped, `damaged` for records that do not read."""
     why: str = ""
     gates: tuple[tuple[str, str], ...] = ()
     tokens: int = 0
@@ -96,7 +96,7 @@ def read_attempt(attempt: AttemptFolder, relative_to: Path) -> Shown:
         number=request.attempt,
         engine=request.engine,
         began=began,
-        verdict=outcome.kind if outcome is not None else "running",
+        verdict=outcome.kind if outcome is not None else "not ended",
         why=str(reasons[0])[:400],
         gates=tuple((gate.gate, gate.verdict) for gate in acceptance.gates) if acceptance else (),
         tokens=run.usage.input_tokens + run.usage.output_tokens if run else 0,

@@ -74,7 +74,7 @@ def test_the_page_tells_of_every_attempt_with_gates_costs_and_durations(state: P
     assert write_dashboard(state / "dashboard.html") == 3
     page = (state / "dashboard.html").read_text()
     assert 'href="attempts/scale-20260101-000000-000001/report.html"' in page
-    for words in ("it did not apply", "no disk", "running", "1,100,000 tokens, $", "13 s", "not reached"):
+    for words in ("it did not apply", "no disk", "not ended", "1,100,000 tokens, $", "13 s", "not reached"):
         assert words in page, words
     assert page.count("http") == page.count("http-equiv")
 
