@@ -256,7 +256,7 @@ def _by_rules(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> V
         if left.graph.whole != right.graph.whole:
             continue
         numbers = ", ".join(f"{place} is {value}" for place, value in sorted(fixed.items()))
-        known = [f"of the arguments, counted from 0, {numbers}"] if fixed else []
+        known = [f"the arguments, counted from 0, are as every launch has them: {numbers}"] if fixed else []
         proof = Proof(
             rung="named rules",
             text="Both sides compute the same graph once rewritten by the rules named.",

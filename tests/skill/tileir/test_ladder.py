@@ -129,7 +129,7 @@ def test_an_argument_that_every_launch_fixes_is_the_number_the_reference_was_com
     assert not isinstance(compare_in(reference, told, Setting(arch=None)), Equal)
     verdict = compare_in(reference, told, Setting(arch=None, fixed={1: 3}))
     assert isinstance(verdict, Equal), verdict
-    assert verdict.proof.while_true == ("of the arguments, counted from 0, 1 is 3",)
+    assert verdict.proof.while_true == ("the arguments, counted from 0, are as every launch has them: 1 is 3",)
     assert not isinstance(compare_in(reference, told, Setting(arch=None, fixed={1: 4})), Equal)
 
 
