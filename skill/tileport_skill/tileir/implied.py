@@ -33,20 +33,25 @@ def implied(numbering: Numbering, number: int, fact: Fact, sizes: frozenset[int]
 def _index_has(numbering: Numbering, head: int, fact: Fact) -> bool:
     """A loop's index starts at the lower bound, grows by the step, and stays below the upper bound."""
     name, unsigned, *bounds = numbering.keys[head]
-    lower, upper, step = (_constant(numbering, bound) for bound in bounds) if name == "for" else (None,) * 3
-    if unsigned or step is None or step <= 0:
+    if name != "for" or unsigned or fact.number is None:
         return False
-    if fact.kind == "at least":
-        return lower is not None and fact.number is not None and lower >= fact.number
+    lower, upper, step = (bound if isinstance(bound, int) else -1 for bound in bounds)
+
+    def has(bound: int, wanted: Fact) -> bool:
+        return bound >= 0 and implied(numbering, bound, wanted, frozenset())
+
+    if not has(step, Fact("at least", 1)):
+        return False
     if fact.kind == "at most":
-        return upper is not None and fact.number is not None and upper - 1 <= fact.number
-    if fact.kind == "multiple of" and lower is not None:
-        return constant_has(lower, fact) and constant_has(step, fact)
-    return False
+        most = _constant(numbering, upper)
+        return most is not None and most - 1 <= fact.number
+    if fact.kind == "at least":
+        return has(lower, fact)
+    return fact.kind == "multiple of" and has(lower, fact) and has(step, fact)
 
 
-def _constant(numbering: Numbering, number: object) -> int | None:
-    return whole_number(numbering.keys[number]) if isinstance(number, int) else None
+def _constant(numbering: Numbering, number: int) -> int | None:
+    return whole_number(numbering.keys[number]) if number >= 0 else None
 
 
 def sizes_of(numbering: Numbering, numbers: Iterable[int]) -> frozenset[int]:

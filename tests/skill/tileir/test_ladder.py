@@ -137,3 +137,27 @@ def test_a_promise_that_the_fixed_number_breaks_is_no_proof():
     reference = _stored_at("%o = constant <i32: 3> : tile<i32>")
     false = _stored_at("%o = assume div_by<4>, %arg1 : tile<i32>")
     assert not isinstance(compare_in(reference, false, Setting(arch=None, fixed={1: 3})), Equal)
+
+
+def _rows(index: str, used: str) -> Source:
+    return Source(
+        text="entry @k(%arg0: tile<ptr<i32>>) {\n"
+        "  %t = make_token : token\n"
+        "  %x, %y, %z = get_tile_block_id : tile<i32>\n"
+        "  %a, %b, %c = get_num_tile_blocks : tile<i32>\n"
+        "  %end = constant <i32: 128> : tile<i32>\n"
+        "  %for = for %i in (%x to %end, step %a) : tile<i32> iter_values(%k = %t) -> (token) {\n"
+        f"{index}"
+        f"    %p = offset %arg0, {used} : tile<ptr<i32>>, tile<i32> -> tile<ptr<i32>>\n"
+        "    %v = constant <i32: 7> : tile<i32>\n"
+        "    %n = store_ptr_tko weak %p, %v token=%k : tile<ptr<i32>>, tile<i32> -> token\n"
+        "    continue %n : token\n"
+        "  }\n  return\n}\n"
+    )
+
+
+@pytest.mark.parametrize(("most", "holds"), [(127, True), (126, False)])
+def test_the_index_of_a_loop_that_blocks_share_is_below_its_end_and_never_negative(most: int, holds: bool):
+    promised = _rows(f"    %j = assume bounded<0, {most}>, %i : tile<i32>\n", "%j")
+    verdict = compare_sources(_rows("", "%i"), promised, None)
+    assert isinstance(verdict, Equal) == holds, verdict
