@@ -51,7 +51,9 @@ def binary(body: Body, node: ast.BinOp, left: Value, right: Value) -> Value:
         raise Untranslatable(f"the operator of `{ast.unparse(node)[:60]}`")
     left, right = whole(body, left), whole(body, right)
     if isinstance(left, Number) and isinstance(right, Number):
-        return _numbers(body, operator, left, right, _element(body, node))
+        # Asked whether it is true, `STAGE & 1` has the place in the source that the compiler gives the answer's type.
+        whole_bits = operator in "&|^" and left.dtype == right.dtype == "i32"
+        return _numbers(body, operator, left, right, "i32" if whole_bits else _element(body, node))
     where = body.where(node)
     if where in body.shared.facts.fused:
         return fused(body, node, operator, left, right)

@@ -849,4 +849,27 @@ pub mod drafted_module {
             unsafe { y_view.store(tile, [row]) };
         }
     }
+
+    /// # Safety
+    /// The grid covers the tensors' tiles and no more: accesses are not checked.
+    /// No block writes what another reads or writes, and arrays do not overlap.
+    #[cutile::entry(unchecked_accesses = true)]
+    pub unsafe fn flags_kernel<E: ElementType, const FLAGS: i32, const TILE: i32>(
+        x: &Tensor<E, { [-1] }>,
+        y: &Tensor<E, { [-1] }>,
+    ) {
+        let tile_view: Partition<E, { [TILE] }> = make_partition_view(
+            x,
+            const_shape![TILE],
+            padding::None,
+            dim_map::Identity,
+            get_tensor_token(x),
+        );
+        let tile = tile_view.load([get_tile_block_id().0]);
+        let tile: Tile<E, { [TILE] }> = if FLAGS & 1 != 0 { tile + tile } else { tile };
+        unsafe {
+            y.partition_full_mut(const_shape![TILE])
+                .store(tile, [get_tile_block_id().0])
+        };
+    }
 }

@@ -91,6 +91,7 @@ def specialisations() -> list[Specialisation]:
                 )
                 for bias in (0, 1)
             ),
+            *(specialisation("_flags_kernel", one("x"), one("y"), constant("FLAGS", n), tile) for n in (1, 2)),
         ]
     return found
 

@@ -132,11 +132,12 @@ def test_cutile_rust_compiles_every_entry(draft: KernelDraft, tmp_path: Path) ->
         "box_kernel": ("f16", "32"),
         "either_rank_kernel_2": ("f16", "32"),
         "padded_kernel": ("f16", "32"),
+        "flags_kernel": ("f16", "1", "32"),
     }
     arrays = {"rows_kernel": ((2, "x"), (1, "w"), (2, "y")), "halves_kernel": ((2, "x"),)}
     arrays |= {"below_kernel": ((2, "x"), (2, "y")), "either_rank_kernel_2": ((2, "x"), (1, "y"))}
     arrays |= {"padded_kernel": ((1, "x"), (1, "_bias"), (1, "y"))}
-    arrays |= {"half_tile_kernel": ((1, "x"), (1, "y"))}
+    arrays |= {"half_tile_kernel": ((1, "x"), (1, "y")), "flags_kernel": ((1, "x"), (1, "y"))}
     arrays |= {"product_kernel": ((2, "a"), (2, "b"), (2, "c"))}
     requests = [_request(name, values, arrays.get(name, ())) for name, values in generics.items()]
     answers = Emitter(built_emitter()).emit(kernel, requests)
@@ -215,6 +216,10 @@ def test_what_follows_an_early_end_is_the_other_arm(draft: KernelDraft) -> None:
     padded = _entry(draft, "padded_kernel")
     assert "return" not in padded
     assert padded.index("} else {") < padded.index("max(")
+
+
+def test_bits_of_a_constant_are_numbers_though_a_branch_asks_whether_they_are_true(draft: KernelDraft) -> None:
+    assert "if FLAGS & 1 != 0 {" in _entry(draft, "flags_kernel")
 
 
 def test_a_literal_has_a_name_where_cutile_rust_would_take_it_for_another_type(draft: KernelDraft) -> None:

@@ -161,3 +161,11 @@ def _padded_kernel(x, bias, y, length: int, BIAS: ct.Constant[int], TILE: ct.Con
     if BIAS == 1:
         tile = tile + extra
     ct.store(y, index=(row,), tile=tile)
+
+
+@ct.kernel
+def _flags_kernel(x, y, FLAGS: ct.Constant[int], TILE: ct.Constant[int]):
+    tile = ct.load(x, index=(ct.bid(0),), shape=(TILE,))
+    if FLAGS & 1:
+        tile = tile + tile
+    ct.store(y, index=(ct.bid(0),), tile=tile)
