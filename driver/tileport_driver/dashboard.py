@@ -31,7 +31,7 @@ class Shown:
     engine: str
     began: str
     verdict: str
-    """Its outcome, `not ended` for one without any: worked on, waiting or stopped, `damaged` for records that do not read."""
+    """Its outcome; `not ended` while it is worked on, waits or was stopped; `damaged` for records that do not read."""
     why: str = ""
     gates: tuple[tuple[str, str], ...] = ()
     tokens: int = 0

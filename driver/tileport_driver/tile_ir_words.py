@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 
 from tileport_driver.report import IrRow
-from tileport_skill.tileir.verdicts import Equal
+from tileport_skill.tileir.verdicts import Different, Equal
 from tileport_skill.verify import Row
 
 MOST_REASONS = 10
 
 
 def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """Why the rows do not pass, worst first, at most ten and a count; empty if every row that counts is equal."""
+    """Why the rows do not pass, worst first, at most ten and a count; empty if all that count compute the same."""
     counted = [row for row in rows if row.counts]
     if not counted:
         return ("The reference's tests launch nothing that the port would have to match.",)
-    bad = sorted((row for row in counted if not isinstance(row.verdict, Equal)), key=lambda row: row.verdict.verdict)
+    bad = sorted((row for row in counted if not computes_the_same(row)), key=lambda row: row.verdict.verdict)
     sentences = [f"{_title(row)}: {row.verdict.verdict}. {why(row)}" for row in bad[:MOST_REASONS]]
     if len(bad) > MOST_REASONS:
         sentences.append(f"... and {len(bad) - MOST_REASONS} more of {len(counted)}.")
@@ -24,10 +24,11 @@ def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
 
 
 def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """What was shown, for rows that are all equal."""
+    """What was shown, for rows that all compute the same."""
     counted = [row for row in rows if row.counts]
-    kinds = Counter((row.arch, why_equal(row)) for row in counted)
+    kinds = Counter((row.arch, why_equal(row)) for row in counted if isinstance(row.verdict, Equal))
     sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
+    sentences += _of_other_speed([row for row in counted if not isinstance(row.verdict, Equal)])
     conditions = sorted({c for row in counted if isinstance(row.verdict, Equal) for c in row.verdict.proof.while_true})
     sentences += [f"Proved while {condition}." for condition in conditions]
     dtypes = sorted({row.dtypes for row in counted})
@@ -54,6 +55,23 @@ def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     if aside:
         sentences.append(f"{aside} more belong to the backward pass, which the port does not claim.")
     return tuple(sentences)
+
+
+def computes_the_same(row: Row) -> bool:
+    """Equal, or one dataflow with weaker promises or hints: how fast that is, the performance gate measures."""
+    verdict = row.verdict
+    return isinstance(verdict, Equal) or (isinstance(verdict, Different) and verdict.witness.kind == "speed")
+
+
+def _of_other_speed(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    shown = [f"{_kernel(row)} {row.dtypes}, {why(row)}" for row in rows[:3]]
+    more = f"; and {len(rows) - len(shown)} more" if len(rows) > len(shown) else ""
+    return [
+        f"{len(rows)} compiled kernels are the same dataflow, promised or hinted less. They may differ in speed, which "
+        f"the performance gate measures: {'; '.join(shown)}{more}."
+    ]
 
 
 def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:

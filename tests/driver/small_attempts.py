@@ -93,12 +93,12 @@ def payload(root: Path, count: int) -> Path:
         report = DraftReport(operator=name, files=tuple(port), kernels=(), refused=(), host=None, seconds=0.6)
         write_report(report, root / name / "draft.json")
         build = Build(ok=True, seconds=0.6, command="cargo build", excerpt="", library_sha256=small_gpu.BUILT)
-        findings = Findings(build=build, tile_ir=TileIr(rows=(_equal(name),), seconds=0.0), versions={})
+        findings = Findings(build=build, tile_ir=TileIr(rows=(equal_row(name),), seconds=0.0), versions={})
         (root / name / "findings.json").write_bytes(TypeAdapter(Findings).dump_json(findings))
     return root
 
 
-def _equal(name: str) -> Row:
+def equal_row(name: str) -> Row:
     return Row(
         arch="sm_90",
         kernel=f"{name}_kernel",
