@@ -254,7 +254,9 @@ def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp
 def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:
     tests = "tests/ops/test_relu.py"
     ended = port(
-        drafted("relu", changed(target, {tests: "def direct(x):\n    return tilegym.ops.cutile.relu(x)"}), target),
+        drafted(
+            "relu", changed(target, {tests: "def test_direct(backend):\n    tilegym.ops.cutile.relu(backend)"}), target
+        ),
         Progress(),
         lambda: False,
     )

@@ -12,14 +12,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from tileport_driver import jobs, ledger
-from tileport_driver.batch import Pace, last_batch, run_batch, start_batch
-from tileport_driver.batch_show import show_batch, watch_batch
+from tileport_driver import ledger, many_cli
 from tileport_driver.container import Stopped
-from tileport_driver.host.paths import state_dir
+from tileport_driver.options import INTERRUPTED, AsJson, Declare, Repo, root
 from tileport_driver.progress import Progress
 from tileport_driver.records import Acceptance, EngineName
-from tileport_driver.requests import Order, make_request, repository_root_of
+from tileport_driver.requests import Order, make_request
 from tileport_driver.service import Ended, go_on, port
 from tileport_driver.store import AttemptFolder, find_attempt
 from tileport_driver.terminal import (
@@ -27,7 +25,6 @@ from tileport_driver.terminal import (
     show_end,
     show_gates,
     show_hidden,
-    show_jobs,
     show_needs,
     show_operators,
     show_swept,
@@ -45,18 +42,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-_INTERRUPTED = 130
-Repo = Annotated[Path, typer.Option("--repo", help="A TileGym checkout, a git repository.")]
-Declare = Annotated[
-    bool, typer.Option("--declare", help="A draft may itself declare what cuTile Rust has no word for yet.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
 
 @app.command()
 def ops(repo: Repo = Path(), as_json: AsJson = False) -> None:
     """List the checkout's operators: their names, kernels, tests, and whether a port exists."""
-    operators = read_operators(open_checkout(_root(repo)))
+    operators = read_operators(open_checkout(root(repo)))
     if as_json:
         print(json.dumps([asdict(operator) for operator in operators], indent=2))
     else:
@@ -226,90 +217,6 @@ def sweep_command(
                 stderr().print(f"{name}: {ended.outcome.kind}")
 
 
-@app.command("batch")
-def batch_command(
-    operators: Annotated[list[str] | None, typer.Argument(help="Operators, in any spelling; or --all.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every operator of the checkout.")] = False,
-    repo: Repo = Path(),
-    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
-    script: Annotated[
-        Path | None, typer.Option(help="Scripted: a folder with a folder for each operator, or one script for all.")
-    ] = None,
-    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many operators in this run.")] = None,
-    declare: Declare = False,
-    pause: Annotated[float, typer.Option(min=0, help="At least so many seconds between two beginnings.")] = 0.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last batch.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Port many operators, dependencies first: exit 0 all ended, 13 our machinery stopped it, 130 stopped."""
-    if resume == bool(operators or everything) or (operators and everything):
-        raise typer.BadParameter("give operators, or --all, or --resume", param_hint="OPERATORS / --all / --resume")
-    if (engine == "scripted") != (script is not None) and not resume:
-        raise typer.BadParameter("--engine scripted and --script FOLDER go together", param_hint="--script")
-    batch = last_batch() if resume else start_batch(_root(repo), operators, engine, script, base, declare=declare)
-    console = stderr()
-    with stop_on_interrupt(lambda text: console.print(text)) as stop:
-        console.print(
-            f"Batch {batch.id}: {len(batch.rows)} operators. To stop it: touch {batch.stop_file}", soft_wrap=True
-        )
-        ended = watch_batch(
-            lambda show: run_batch(
-                batch, lambda order, progress: port(order, progress, stop), Pace(limit=limit, seconds=pause), stop, show
-            ),
-            console,
-        )
-    if as_json:
-        print(json.dumps(asdict(ended), indent=2))
-    else:
-        show_batch(ended, stdout())
-    raise typer.Exit({"done": 0, "limit": 0, "machinery": 13}.get(ended.ended or "", _INTERRUPTED))
-
-
-@app.command("queue")
-def queue_command(
-    operators: Annotated[list[str] | None, typer.Argument(help="Operators to enter; none: only show.")] = None,
-    repo: Repo = Path(),
-    engine: Annotated[EngineName, typer.Option(help="Who writes the ports; `none`: a program, no model.")] = "none",
-    script: Annotated[Path | None, typer.Option(help="For the scripted engine.")] = None,
-    base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
-    as_json: AsJson = False,
-) -> None:
-    """Enter operators into the queue that `tileport worker` serves, and show what is in it."""
-    for name in operators or []:
-        jobs.submit(make_request(Order(operator=name, repository=repo, engine=engine, script=script, base=base)))
-    if as_json:
-        print(json.dumps([asdict(job) for job in jobs.all_jobs()], indent=2))
-    else:
-        show_jobs(jobs.all_jobs(), stdout())
-
-
-@app.command("worker")
-def worker_command(
-    queue: Annotated[jobs.QueueName, typer.Option(help="`agents` makes ports, `gpu` judges what waits for a GPU.")],
-    drain: Annotated[bool, typer.Option("--drain", help="End once nothing is left to do.")] = False,
-    lease: Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker's job is another's.")] = 60.0,
-) -> None:
-    """Serve a queue, one job at a time; start as many as the machines bear."""
-    from tileport_driver.worker import work
-
-    with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
-        count = work(queue, stop, drain, lease)
-    print(f"{count} jobs ended here.")
-
-
-@app.command("dashboard")
-def dashboard_command(
-    out: Annotated[Path | None, typer.Option(help="The page; else dashboard.html beside the attempts.")] = None,
-) -> None:
-    """Write one static page: operators by gates, attempts, costs, durations."""
-    from tileport_driver.dashboard import write_dashboard
-
-    page = out or state_dir() / "dashboard.html"
-    count = write_dashboard(page)
-    print(f"{count} attempts: {page}")
-
-
 @app.command()
 def infra(
     repo: Repo = Path(),
@@ -342,6 +249,9 @@ def doctor(as_json: AsJson = False) -> None:
     raise typer.Exit(0 if all(need.ok for need in found) else 11)
 
 
+many_cli.add_commands(app)
+
+
 def main() -> None:
     """The console script: typed failures become their text and exit status, bugs keep their traceback."""
     try:
@@ -358,7 +268,7 @@ def _finish(work: Callable[[Progress, Callable[[], bool]], Ended], as_json: bool
             ended = watch(lambda progress: work(progress, stop), console)
         except Stopped:
             console.print("Stopped; containers are gone. `tileport show` names the attempt, `tileport resume` goes on.")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(
             json.dumps(
@@ -391,14 +301,6 @@ def _document(folder: AttemptFolder) -> dict[str, object]:
     return {"attempt": folder.id, "folder": str(folder.path)} | {
         name: asdict(record) for name, record in records.items() if record is not None
     }
-
-
-def _root(repo: Path) -> Path:
-    """A repository's root from anywhere inside; a folder that is no repository may still be an unpacked wheel."""
-    try:
-        return repository_root_of(repo)
-    except RequestError:
-        return repo
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ use cutile::tile_kernel::{CompileOptions, TileKernel};
 use crate::ffi_util::{TensorDesc, rc};
 use drafted_module::{
     below_kernel, box_kernel, centred_kernel, centred_kernel_2, either_rank_kernel,
-    either_rank_kernel_2, half_tile_kernel, halves_kernel, leaky_kernel, leaky_kernel_strided,
-    product_kernel, rows_kernel, same_size_kernel, thinned_kernel,
+    either_rank_kernel_2, flags_kernel, half_tile_kernel, halves_kernel, leaky_kernel,
+    leaky_kernel_strided, padded_kernel, padded_kernel_2, product_kernel, rows_kernel,
+    same_size_kernel, thinned_kernel,
 };
 
 /// Whether sizes and strides are ones that the kernels can be told of: of 32 bits, and no array empty.
@@ -979,6 +980,205 @@ pub unsafe extern "C" fn cutile_drafted_centred_kernel_2(
                 Ok(_) => rc::OK,
                 Err(error) => {
                     eprintln!("cutile_drafted_centred_kernel_2: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `padded_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `padded_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_padded_kernel(
+    x: *const TensorDesc,
+    bias: *const TensorDesc,
+    y: *const TensorDesc,
+    length: i32,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, bias, y) = crate::deref_descs!(x, bias, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(bias, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if bias.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let bias = unsafe { borrowed::<$E>(bias, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { padded_kernel(&*x, &*bias, &*y, length) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_padded_kernel: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `padded_kernel_2` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `padded_kernel_2` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_padded_kernel_2(
+    x: *const TensorDesc,
+    bias: *const TensorDesc,
+    y: *const TensorDesc,
+    length: i32,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, bias, y) = crate::deref_descs!(x, bias, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(bias, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if bias.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let bias = unsafe { borrowed::<$E>(bias, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { padded_kernel_2(&*x, &*bias, &*y, length) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_padded_kernel_2: {error:?}");
+                    rc::LAUNCH_FAILED
+                }
+            }
+        }};
+    }
+
+    crate::dispatch_by_dtype!(dtype, launch, f32, bf16)
+}
+
+/// Queues `flags_kernel` on `raw_stream`, and does not wait for it.
+///
+/// A `num_cta_in_cga` or an `occupancy` of -1 leaves the choice to the compiler.
+///
+/// # Safety
+/// The descriptors describe live arrays of device `device_id` that outlive the work on `raw_stream`,
+/// and that are as `flags_kernel` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cutile_drafted_flags_kernel(
+    x: *const TensorDesc,
+    y: *const TensorDesc,
+    flags: i32,
+    tile: i32,
+    grid_x: i32,
+    grid_y: i32,
+    grid_z: i32,
+    num_cta_in_cga: i32,
+    occupancy: i32,
+    device_id: i32,
+    raw_stream: u64,
+) -> i32 {
+    let (x, y) = crate::deref_descs!(x, y);
+    if !fits(x, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if !fits(y, 1) {
+        return rc::INVALID_ARGS;
+    }
+    if grid_x < 1 || grid_y < 1 || grid_z < 1 {
+        return rc::INVALID_ARGS;
+    }
+    if y.dtype != x.dtype {
+        return rc::UNSUPPORTED_DTYPE;
+    }
+    let dtype: &'static str = crate::resolve_dtype!(x);
+    crate::setup_device_stream!(device, stream, device_id, raw_stream);
+
+    macro_rules! launch {
+        ($E:ty) => {{
+            let x = unsafe { borrowed::<$E>(x, device_id) };
+            let y = unsafe { borrowed::<$E>(y, device_id) };
+            let generics = vec![dtype.to_string(), flags.to_string(), tile.to_string()];
+            let options = crate::compile_options!(occupancy, num_cta_in_cga);
+            let kernel = unsafe { flags_kernel(&*x, &*y) };
+            let kernel = kernel
+                .generics(generics)
+                .grid((grid_x as u32, grid_y as u32, grid_z as u32))
+                .compile_options(options);
+            match unsafe { kernel.async_on(&stream) } {
+                Ok(_) => rc::OK,
+                Err(error) => {
+                    eprintln!("cutile_drafted_flags_kernel: {error:?}");
                     rc::LAUNCH_FAILED
                 }
             }
