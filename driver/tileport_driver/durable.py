@@ -17,6 +17,7 @@ from tileport_driver.alone import alone
 from tileport_driver.attempt import STAGES, Host, timed
 from tileport_driver.container import Stopped
 from tileport_driver.database import progress_url
+from tileport_driver.failures import Transient
 from tileport_driver.store import AttemptFolder
 
 _APPLICATION_VERSION = "tileport-attempt-1"
@@ -56,6 +57,8 @@ def _attempt(attempt_id: str) -> None:
 
 @DBOS.step(name="stage")
 def _stage(attempt_id: str, name: str) -> None:
+    if attempt_id not in _running:  # nobody here waits for it any more; recorded as an error it could never be resumed
+        raise Undone(Transient(f"{attempt_id} is let go of in this process"))
     attempt, host = _running[attempt_id]
     try:
         if host.stop():  # asked to, or another worker has the job: what was begun is done, nothing more is begun
