@@ -22,6 +22,7 @@ from tileport_bot.local import LocalDriver
 from tileport_bot.memory import IssueMemory
 from tileport_bot.permissions import Permission
 from tileport_bot.reviewer import judge_here
+from tileport_driver.options import Declare
 from tileport_driver.progress import Progress
 from tileport_driver.records import EXIT_CODES
 from tileport_driver.service import Ended
@@ -49,9 +50,6 @@ class Writer:
 Script = Annotated[Path | None, typer.Option(help="Replay this conversation instead of asking a model.")]
 Live = Annotated[bool, typer.Option("--live", help="Ask the model; needs ANTHROPIC_API_KEY.")]
 Engine = Annotated[Literal["none"] | None, typer.Option(help="`none`: a program drafts the port, no model is asked.")]
-Declare = Annotated[
-    bool, typer.Option("--declare", help="A draft may itself declare what cuTile Rust has no word for yet.")
-]
 Drafts = Annotated[bool, typer.Option(help="Open drafts for ports that are not yet proved.")]
 Login = Annotated[str, typer.Option(help="Whom GITHUB_TOKEN writes as; an App knows that itself.")]
 PublicUrl = Annotated[

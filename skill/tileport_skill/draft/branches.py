@@ -42,7 +42,9 @@ def branch(body: Body, node: ast.If, run: Runner, *, last: bool = False) -> None
         _take(body, node, reached[0], run)
         return
     condition = settled(body, condition)
-    first = _arm(body, node.body, run, origin_of("{}", condition), apart=last)
+    orders = copy.deepcopy(body.orders) if last else body.orders
+    first = _arm(body, node.body, run, origin_of("{}", condition))
+    body.orders = orders  # the kernel ends with the first arm, if nothing comes behind: it orders nothing of the second
     arms = [first, _arm(body, node.orelse, run, origin_of("not {}", condition))]
     body.line = max(body.line, node.end_lineno or 0)
     if condition.origin is not None:
@@ -73,12 +75,9 @@ def _is_reached(body: Body, statements: Sequence[ast.stmt]) -> bool:
 Arm = tuple[list[rust.Stmt], dict[str, Value]]
 
 
-def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | None, *, apart: bool = False) -> Arm:
-    """`known` is the condition, where the kernel's constants decide it; `apart`: what it accesses orders nothing else,
-    as the kernel ends with it.
-    """
+def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | None) -> Arm:
+    """`known` is the condition, where the kernel's constants decide it."""
     before, conditions = dict(body.env), [known] if known is not None else []
-    orders = copy.deepcopy(body.orders)
     with body.block() as block:
         body.shared.conditions += conditions
         try:
@@ -88,8 +87,6 @@ def _arm(body: Body, statements: Sequence[ast.stmt], run: Runner, known: str | N
         if body.returned is not None:
             raise Untranslatable("a return inside a branch")
         after = {name: value for name, value in body.env.items() if before.get(name) is not value}
-    if apart:
-        body.orders = orders
     return block, after
 
 
