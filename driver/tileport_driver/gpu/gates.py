@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from tileport_driver.records import Failed, Gate, NotRun, Passed, Patch
-from tileport_skill.correctness.bytecodes import unproved
+from tileport_skill.correctness.bytecodes import outbid, unproved
 from tileport_skill.correctness.decide import Problem, judgement
 from tileport_skill.correctness.files import EVIDENCE
 from tileport_skill.correctness.records import Evidence
@@ -43,11 +43,15 @@ def correctness_gate(evidence: Evidence, folder: Path, judged: Collection[str], 
     found = judgement(evidence)
     if isinstance(found, str):
         return NotRun(gate="correctness", why=found, how=how)
+    away: tuple[str, ...] = ()
+    if found and all(problem.check == "entries" for problem in found):
+        away = outbid(evidence, folder / "bytecode")
+        found = () if len(away) == len(found) else found
     # Only of a port that did what it should is it worth asking what its every bytecode was.
     found = found or unproved(evidence, folder / "bytecode", arch, judged)
     if found:
         return Failed(gate="correctness", reasons=_reasons(found), files=files, seconds=evidence.seconds)
-    return Passed(gate="correctness", evidence=_facts(evidence), files=files, seconds=evidence.seconds)
+    return Passed(gate="correctness", evidence=_facts(evidence, away), files=files, seconds=evidence.seconds)
 
 
 def _reasons(found: tuple[Problem, ...]) -> tuple[str, ...]:
@@ -62,11 +66,11 @@ def _reasons(found: tuple[Problem, ...]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _facts(evidence: Evidence) -> tuple[str, ...]:
+def _facts(evidence: Evidence, away: tuple[str, ...]) -> tuple[str, ...]:
     port, compared = evidence.port, evidence.comparisons
     passed = sum(run.outcome == "passed" for run in port.tests)
     whose = "Tileport's own" if evidence.job.own_tests else "TileGym's own"
-    entries = ", ".join(evidence.job.entries)
+    entries = ", ".join(entry for entry in evidence.job.entries if entry not in away)
     asked, device = len(evidence.reference.tests), evidence.host["device"]
     facts = [
         f"{passed} of {asked} of {whose} tests pass with the port on {device}.",
@@ -76,6 +80,8 @@ def _facts(evidence: Evidence) -> tuple[str, ...]:
         f"{sum(one.identical for one in compared)} of them to the last bit.",
         f"All {len(port.bytecodes)} bytecodes that the launcher handed to tileiras are kernels the reference compiles.",
     ]
+    if away:
+        facts.append(f"The tuner compiled {', '.join(away)} too and chose another; every bytecode of it is judged.")
     watched = evidence.sanitized
     facts.append(
         f"compute-sanitizer was not run: {watched.not_run}."

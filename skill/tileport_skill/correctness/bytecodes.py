@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileport_skill.correctness.decide import Problem
+from tileport_skill.correctness.decide import Problem, idle
 from tileport_skill.correctness.records import Evidence, entry_of
 from tileport_skill.errors import RequestError
 from tileport_skill.tileir.assemble import Refused, assemble, disassemble
@@ -45,6 +45,16 @@ def unproved(evidence: Evidence, folder: Path, arch: str, judged: Collection[str
         for entry in sorted(launched & set(evidence.job.entries) - recorded)
     ]
     return tuple(found)
+
+
+def outbid(evidence: Evidence, folder: Path) -> tuple[str, ...]:
+    """Entries that never ran because a tuner liked another better: it had them compiled, so they are judged as the
+    rest is. Of a run without tuning there are none."""
+    found = idle(evidence)
+    if not found or not evidence.job.tuned:
+        return ()
+    recorded = {entry_of(_kernel(folder / "port" / f"{digest}.tileirbc").symbol) for digest in evidence.port.bytecodes}
+    return tuple(entry for entry in found if entry in recorded)
 
 
 class _References:

@@ -127,7 +127,7 @@ def _reached(reference: TestRun, port: TestRun) -> list[Problem]:
 
 def _traced(evidence: Evidence) -> list[Problem]:
     """CUPTI's word on the tests: the port's own entries did the work, each of them, and nobody else did."""
-    found, seen = [], set()
+    found = []
     reference = {run.id: run for run in evidence.reference.tests}
     entries = set(evidence.job.entries)
     for run in evidence.port.tests:
@@ -135,7 +135,6 @@ def _traced(evidence: Evidence) -> list[Problem]:
         if run.outcome != "passed" or theirs is None or not run.dispatched:
             continue
         own = {entry_of(name) for name in run.kernels} & entries
-        seen |= own | set(run.other_kernels)
         if not own and any(_is_tile(name, evidence) for name in theirs.kernels):
             found.append(Problem(check="kernels", text=f"{run.id}: no kernel of the port ran."))
         strangers: dict[Check, list[str]] = {}
@@ -147,11 +146,17 @@ def _traced(evidence: Evidence) -> list[Problem]:
         for check, names in strangers.items():
             text = f"{run.id}: work was done by {', '.join(names[:_SHOWN])}, which is not the port's to use."
             found.append(Problem(check=check, text=text))
-    seen |= {entry_of(work.name) for observation in evidence.port.observations for work in observation.work} & entries
-    found += [
-        Problem(check="entries", text=f"{entry} never ran, in any test or call.") for entry in sorted(entries - seen)
-    ]
+    found += [Problem(check="entries", text=f"{entry} never ran, in any test or call.") for entry in idle(evidence)]
     return found
+
+
+def idle(evidence: Evidence) -> tuple[str, ...]:
+    """Entries that the port declares and CUPTI never saw."""
+    names = [work.name for observation in evidence.port.observations for work in observation.work]
+    for run in evidence.port.tests:
+        if run.outcome == "passed" and run.dispatched:
+            names += [*run.kernels, *run.other_kernels]
+    return tuple(sorted(set(evidence.job.entries) - set(map(entry_of, names))))
 
 
 def _calls(evidence: Evidence) -> list[Problem]:

@@ -96,8 +96,6 @@ def c_function(operator: str, entry: Entry) -> CFunction:
     names = [one.name for one in arguments]
     if len(set(names)) != len(names):
         raise Untranslatable(f"parameters of {entry.kernel} that have one name in C: {', '.join(names)}")
-    captured = zip(*(variant.generics[one].values() for one in types), strict=True)
-    dtypes = {tuple(map(rust_element, found)) for found in captured}
     return CFunction(
         kernel=entry.kernel,
         python=tuple(parameter.name for parameter in variant.parameters),
@@ -106,9 +104,21 @@ def c_function(operator: str, entry: Entry) -> CFunction:
         arguments=arguments,
         types=types,
         generics=generics,
-        dtypes=tuple(sorted(dtypes, key=lambda one: tuple(map(list(DESCRIPTOR_CODES).index, one)))),
+        dtypes=_dtypes(entry, types),
         guard=variant.guard,
     )
+
+
+def _dtypes(entry: Entry, types: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """What has no descriptor never gets as far as the launcher: a call with it is refused, the others are not."""
+    captured = zip(*(entry.variant.generics[one].values() for one in types), strict=True)
+    found = {tuple(map(rust_element, one)) for one in captured}
+    codes = list(DESCRIPTOR_CODES)
+    known = [one for one in found if all(element in codes for element in one)]
+    if found and not known:
+        lacking = sorted({element for one in found for element in one} - set(codes))
+        raise Untranslatable(f"arrays of {', '.join(lacking)}, for which TileGym's TensorDesc has no code")
+    return tuple(sorted(known, key=lambda one: [codes.index(element) for element in one]))
 
 
 def _distinct(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:

@@ -197,7 +197,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("operators", nargs="*", metavar="OP")
     parser.add_argument("--repo", type=Path, required=True, help="TileGym checkout or unpacked wheel")
     parser.add_argument("--seconds", type=float, default=3600.0, help="wall time this run may take")
-    given = parser.parse_args(argv)
+    # Operators may stand behind the options too: `run.sh` passes on what it is given.
+    given = parser.parse_intermixed_args(argv)
     try:
         folder = TuningFolder(given.folder)
         if not folder.plan.is_file():

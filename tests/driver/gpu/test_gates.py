@@ -96,6 +96,34 @@ def test_an_entry_that_ran_without_passing_the_assembler_fails_the_gate(tmp_path
     assert gate.reasons == ("bytecode: swiglu_forward_kernel ran, but no bytecode of it went through the assembler.",)
 
 
+@pytest.mark.parametrize("tuned", [True, False])
+def test_an_entry_that_a_tuner_compiled_and_did_not_choose_is_judged_by_its_bytecode(
+    tmp_path: Path, tuned: bool
+) -> None:
+    caught(tmp_path, "reference", "_swiglu_forward_kernel", 1)
+    caught(tmp_path, "reference", "_swiglu_forward_kernel", 2)
+    ran = caught(tmp_path, "port", "swiglu_forward_kernel_entry", 1)
+    tried = caught(tmp_path, "port", "swiglu_forward_kernel_2_entry", 2)
+    evidence = with_port(flawless(), bytecodes=(ran, tried))
+    job = dataclasses.replace(evidence.job, entries=(*evidence.job.entries, "swiglu_forward_kernel_2"), tuned=tuned)
+    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, (), "sm_90", "how")
+    if tuned:
+        assert isinstance(gate, Passed)
+        assert "The tuner compiled swiglu_forward_kernel_2 too and chose another" in " ".join(gate.evidence)
+    else:
+        assert isinstance(gate, Failed)
+        assert gate.reasons == ("entries: swiglu_forward_kernel_2 never ran, in any test or call.",)
+
+
+def test_an_entry_that_nothing_ever_compiled_fails_the_gate(tmp_path: Path) -> None:
+    caught(tmp_path, "reference", "_swiglu_forward_kernel")
+    evidence = with_port(flawless(), bytecodes=(caught(tmp_path, "port", "swiglu_forward_kernel_entry"),))
+    job = dataclasses.replace(evidence.job, entries=(*evidence.job.entries, "swiglu_spare"), tuned=True)
+    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, (), "sm_90", "how")
+    assert isinstance(gate, Failed)
+    assert gate.reasons == ("entries: swiglu_spare never ran, in any test or call.",)
+
+
 def test_a_forward_only_port_fails_by_the_skip_the_base_does_not_have(tmp_path: Path) -> None:
     """As an H200 recorded it of the port that TileGym ships."""
     gate = correctness_gate(recorded(), tmp_path, (), "sm_90", "how")

@@ -71,6 +71,16 @@ def test_an_array_that_tilegyms_descriptor_cannot_describe_is_refused_by_name(
         c_function("drafted", dataclasses.replace(entry, variant=variant))
 
 
+def test_an_element_type_without_a_descriptor_keeps_no_other_from_being_drafted(draft: KernelDraft) -> None:
+    entry = draft.entries[0]
+    captured = entry.variant.generics | {"E": {**entry.variant.generics["E"], -1: "float64"}}
+    mixed = dataclasses.replace(entry, variant=dataclasses.replace(entry.variant, generics=captured))
+    assert c_function("drafted", mixed).dtypes == c_function("drafted", entry).dtypes
+    alone = dataclasses.replace(entry.variant, generics={"E": {0: "float64"}})
+    with pytest.raises(Untranslatable, match="arrays of f64, for which TileGym's TensorDesc has no code"):
+        c_function("drafted", dataclasses.replace(entry, variant=alone))
+
+
 def test_a_parameter_that_was_never_given_is_guarded_and_not_dropped(draft: KernelDraft) -> None:
     none = Constant(name="bias", type="NoneType", text="None")
     one = draft.entries[0].variant.specialisations[0]

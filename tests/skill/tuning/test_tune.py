@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tileport_skill.errors import RequestError
 from tileport_skill.tilegym.operators import Checkout, find_operator, read_operators
 from tileport_skill.timing import gate
 from tileport_skill.timing.raw import read_json
+from tileport_skill.tuning import campaign
 from tileport_skill.tuning.pack import pack
 from tileport_skill.tuning.tune import Prepared, lay_out, prepare
 
@@ -76,6 +78,20 @@ def test_what_is_packed_imports_without_the_rest_of_the_skill(
     )
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) in done.stdout
+
+
+def test_a_pack_runs_for_operators_named_behind_its_script(
+    checkout: Checkout, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack(checkout, lay_out([prepared], "sm_90", tmp_path / "raw").root, tmp_path / "pack")
+    asked: list[Sequence[str]] = []
+    monkeypatch.setattr(campaign.Campaign, "run", lambda _, operators: not asked.append(operators))
+    line = (tmp_path / "pack" / "run.sh").read_text().partition("campaign ")[2].replace("\\\n", " ")
+    given = ["--repo", str(tmp_path / "pack" / "tree"), "--seconds", "1", "relu"]
+    assert line.split()[:2] == ["tuning", "--repo"]
+    assert line.split()[-1] == '"$@"'
+    assert campaign.main([str(tmp_path / "pack" / "tuning"), *given]) == 0
+    assert asked == [["relu"]]
 
 
 def test_without_a_gpu_the_plan_is_kept_and_what_to_do_is_said(
