@@ -24,6 +24,7 @@ from tileport_skill.launch_shapes import fixed_by_reference, kept_by_launcher, s
 from tileport_skill.tilegym.operators import Checkout, Operator
 from tileport_skill.tilegym.port_files import port_files
 from tileport_skill.tileir.assemble import Refused, disassemble
+from tileport_skill.tileir.bare import bare
 from tileport_skill.tileir.ladder import compare
 from tileport_skill.tileir.outline import Outline, outline_of
 from tileport_skill.tileir.parse import ParseError
@@ -68,6 +69,8 @@ class Row:
     """A configuration that the reference's tuner tries and the port's leaves out: it has nothing to be wrong."""
     port_bytecode: str | None = None
     """SHA-256 of the port's bytecode as its launcher handed it over; None where it was emitted, or there is none."""
+    port_kernel: str | None = None
+    """`Bare.sha256` of the same; None too where that kernel cannot be read."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property
@@ -268,7 +271,14 @@ def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         lost_hints=() if hints.num_worker_warps is None else (f"num_worker_warps={hints.num_worker_warps}",),
         untried=pair.untried,
         port_bytecode=pair.recorded,
+        port_kernel=_bare(pair.recorded) if pair.recorded else None,
     )
+
+
+@cache
+def _bare(sha256: str) -> str | None:
+    kernel = bare(read_bytecode(sha256))
+    return kernel.sha256 if kernel.text else None
 
 
 def exit_status(rows: Iterable[Row]) -> int:

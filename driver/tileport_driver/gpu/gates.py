@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -37,8 +37,9 @@ def read_evidence(folder: Path, patch: Patch, library_sha256: str | None) -> Evi
     return evidence
 
 
-def correctness_gate(evidence: Evidence, folder: Path, judged: Collection[str], arch: str, how: str) -> Gate:
-    """The verdict of one correctness run. `judged` are bytecodes of the port found equal before; `arch` the GPU's."""
+def correctness_gate(evidence: Evidence, folder: Path, judged: AbstractSet[str], arch: str, how: str) -> Gate:
+    """The verdict of one correctness run. `judged` are hashes of the port's kernels found equal before;
+    `arch` is the GPU's."""
     files = tuple(f"{folder.name}/{name}" for name in (EVIDENCE, "port-traced.xml", "reference-traced.xml", "port.log"))
     found = judgement(evidence)
     if isinstance(found, str):

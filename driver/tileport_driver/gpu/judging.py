@@ -20,6 +20,7 @@ from tileport_driver.store import AttemptFolder
 from tileport_skill.correctness.files import EVIDENCE
 from tileport_skill.errors import MachineryError
 from tileport_skill.judge.findings import Findings
+from tileport_skill.tileir.verdicts import Equal
 
 FOLDER = "gpu"
 """In an attempt's folder: the evidence of the GPU gates."""
@@ -91,9 +92,15 @@ def _findings(attempt: AttemptFolder) -> Findings | None:
 
 
 def _judged(findings: Findings | None) -> frozenset[str]:
-    """Bytecodes of the port that the Tile IR gate found equal."""
+    """Of the port's kernels that the Tile IR gate found equal, the hashes: of each bytecode, and of what is left of it
+    without a launcher's promises. A proof that holds while arguments are certain numbers says nothing of other calls.
+    """
     rows = findings.tile_ir.rows if findings is not None and findings.tile_ir is not None else ()
-    return frozenset(row.port_bytecode for row in rows if row.port_bytecode and row.verdict.verdict == "equal")
+    found: set[str | None] = set()
+    for row in rows:
+        if isinstance(row.verdict, Equal):
+            found |= {row.port_bytecode, *([] if row.verdict.proof.while_true else [row.port_kernel])}
+    return frozenset(one for one in found if one)
 
 
 def _arch(capability: str | None) -> str:

@@ -16,6 +16,7 @@ from tileport_driver.gpu.performance import LIBRARY, performance_gate
 from tileport_driver.records import Failed, NotRun, Passed, Patch
 from tileport_skill.correctness.records import Evidence, write_json
 from tileport_skill.errors import RequestError
+from tileport_skill.tileir.bare import bare
 from tileport_skill.tileir.encode import encode
 from tileport_skill.tileir.parse import parse
 
@@ -55,12 +56,25 @@ def test_a_folder_without_evidence_and_a_damaged_one_are_refused(tmp_path: Path)
         read_evidence(tmp_path, PATCH, None)
 
 
-def caught(folder: Path, side: str, symbol: str, value: int = 1) -> str:
-    """A bytecode of ours as the recorder leaves it; its hash."""
+def caught(
+    folder: Path,
+    side: str,
+    symbol: str,
+    value: int = 1,
+    promise: str | None = None,
+    sum_of: tuple[int, int] | None = None,
+) -> str:
+    """A bytecode of ours as the recorder leaves it; its hash. It stores `value`, or the sum of two numbers."""
+    made = [f"  %c = constant <i32: {value}> : tile<i32>"]
+    if sum_of is not None:
+        made = [f"  %{name} = constant <i32: {n}> : tile<i32>" for name, n in zip("ab", sum_of, strict=True)]
+        made += ["  %c = addi %a, %b : tile<i32>"]
+    at = "%q" if promise else "%p"
     lines = (
         f"entry @{symbol}(%p: tile<ptr<i32>>) {{",
-        f"  %c = constant <i32: {value}> : tile<i32>",
-        "  %t = store_ptr_tko weak %p, %c : tile<ptr<i32>>, tile<i32> -> token",
+        *([f"  %q = assume {promise}, %p : tile<ptr<i32>>"] if promise else []),
+        *made,
+        f"  %t = store_ptr_tko weak {at}, %c : tile<ptr<i32>>, tile<i32> -> token",
         "  return",
         "}",
     )
@@ -75,7 +89,7 @@ def caught(folder: Path, side: str, symbol: str, value: int = 1) -> str:
 def test_the_gate_passes_with_facts_when_nothing_speaks_against_the_port(tmp_path: Path) -> None:
     caught(tmp_path, "reference", "_swiglu_forward_kernel")
     evidence = with_port(flawless(), bytecodes=(caught(tmp_path, "port", "swiglu_forward_kernel_entry"),))
-    gate = correctness_gate(evidence, tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(evidence, tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Passed)
     assert "2 calls" in " ".join(gate.evidence)
 
@@ -84,14 +98,34 @@ def test_bytecode_that_the_reference_never_compiled_fails_the_gate_unless_it_was
     caught(tmp_path, "reference", "_swiglu_forward_kernel", 1)
     digest = caught(tmp_path, "port", "swiglu_forward_kernel_entry", 2)
     evidence = with_port(flawless(), bytecodes=(digest,))
-    gate = correctness_gate(evidence, tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(evidence, tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Failed)
     assert "a kernel the reference never compiled" in gate.reasons[0]
-    assert isinstance(correctness_gate(evidence, tmp_path, (digest,), "sm_90", "how"), Passed)
+    assert isinstance(correctness_gate(evidence, tmp_path, frozenset({digest}), "sm_90", "how"), Passed)
+
+
+def test_a_kernel_that_was_judged_is_the_same_under_other_promises_and_no_other_kernel_is(tmp_path: Path) -> None:
+    caught(tmp_path, "reference", "_swiglu_forward_kernel", 1)
+    judged = caught(tmp_path, "judged", "swiglu_forward_kernel_entry", 2)
+    kernel = bare((tmp_path / "bytecode/judged" / f"{judged}.tileirbc").read_bytes()).sha256
+    ran = caught(tmp_path, "port", "swiglu_forward_kernel_entry", 2, promise="div_by<4>")
+    assert ran != judged
+    evidence = with_port(flawless(), bytecodes=(ran,))
+    assert isinstance(correctness_gate(evidence, tmp_path, frozenset({judged}), "sm_90", "how"), Failed)
+    assert isinstance(correctness_gate(evidence, tmp_path, frozenset({kernel}), "sm_90", "how"), Passed)
+    another = with_port(flawless(), bytecodes=(caught(tmp_path, "port", "swiglu_forward_kernel_entry", 3),))
+    assert isinstance(correctness_gate(another, tmp_path, frozenset({kernel}), "sm_90", "how"), Failed)
+
+
+def test_a_kernel_of_the_same_graph_as_one_of_the_references_passes(tmp_path: Path) -> None:
+    caught(tmp_path, "reference", "_swiglu_forward_kernel", 4)
+    ran = caught(tmp_path, "port", "swiglu_forward_kernel_entry", 4, sum_of=(1, 3))
+    gate = correctness_gate(with_port(flawless(), bytecodes=(ran,)), tmp_path, frozenset(), "sm_90", "how")
+    assert isinstance(gate, Passed)
 
 
 def test_an_entry_that_ran_without_passing_the_assembler_fails_the_gate(tmp_path: Path) -> None:
-    gate = correctness_gate(with_port(flawless(), bytecodes=()), tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(with_port(flawless(), bytecodes=()), tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Failed)
     assert gate.reasons == ("bytecode: swiglu_forward_kernel ran, but no bytecode of it went through the assembler.",)
 
@@ -106,7 +140,7 @@ def test_an_entry_that_a_tuner_compiled_and_did_not_choose_is_judged_by_its_byte
     tried = caught(tmp_path, "port", "swiglu_forward_kernel_2_entry", 2)
     evidence = with_port(flawless(), bytecodes=(ran, tried))
     job = dataclasses.replace(evidence.job, entries=(*evidence.job.entries, "swiglu_forward_kernel_2"), tuned=tuned)
-    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, frozenset(), "sm_90", "how")
     if tuned:
         assert isinstance(gate, Passed)
         assert "The tuner compiled swiglu_forward_kernel_2 too and chose another" in " ".join(gate.evidence)
@@ -119,21 +153,21 @@ def test_an_entry_that_nothing_ever_compiled_fails_the_gate(tmp_path: Path) -> N
     caught(tmp_path, "reference", "_swiglu_forward_kernel")
     evidence = with_port(flawless(), bytecodes=(caught(tmp_path, "port", "swiglu_forward_kernel_entry"),))
     job = dataclasses.replace(evidence.job, entries=(*evidence.job.entries, "swiglu_spare"), tuned=True)
-    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(dataclasses.replace(evidence, job=job), tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Failed)
     assert gate.reasons == ("entries: swiglu_spare never ran, in any test or call.",)
 
 
 def test_a_forward_only_port_fails_by_the_skip_the_base_does_not_have(tmp_path: Path) -> None:
     """As an H200 recorded it of the port that TileGym ships."""
-    gate = correctness_gate(recorded(), tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(recorded(), tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Failed)
     assert gate.reasons[0].startswith("skips: tests/ops/test_swiglu.py::Test_SwiGLU::test_op_backward")
 
 
 def test_one_check_does_not_drown_the_others(tmp_path: Path) -> None:
     evidence = with_port(flawless(), tests=(), patched=("torch.allclose",))
-    gate = correctness_gate(evidence, tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(evidence, tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, Failed)
     assert [reason.split(":")[0] for reason in gate.reasons].count("tests") <= 4
     assert any(reason.startswith("integrity:") for reason in gate.reasons)
@@ -144,7 +178,7 @@ def test_a_reference_that_breaks_down_says_nothing_about_the_port(tmp_path: Path
     broken = dataclasses.replace(
         evidence, reference=dataclasses.replace(evidence.reference, exit="died with status 1 during the tests")
     )
-    gate = correctness_gate(broken, tmp_path, (), "sm_90", "how")
+    gate = correctness_gate(broken, tmp_path, frozenset(), "sm_90", "how")
     assert isinstance(gate, NotRun)
     assert "died with status 1" in gate.why
 
