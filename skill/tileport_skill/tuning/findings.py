@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tileport_skill.timing.statistics import geometric_mean
+from tileport_skill.tuning.candidates import Candidate
 from tileport_skill.tuning.judged import TunedRow, Tuning
 
 WORTH = 1.05
@@ -44,10 +45,14 @@ def _findings(tuning: Tuning) -> Iterator[Finding]:
         low, high = min(one.ratio for one in cold), max(one.ratio for one in cold)
         yield Finding(
             where=f"{tuning.operator} on {tuning.arch}, {what}{_place(tuning, best)}",
-            measured=f"{low:.2f} to {high:.2f} times as fast as what it chooses itself on {len(rows)} shapes "
-            f"({tuning.table.gpu}, {tuning.table.date}).",
+            measured=f"{_times(low, high)} times as fast as what it chooses itself, measured on "
+            f"{len(rows)} {'shape' if len(rows) == 1 else 'shapes'} ({tuning.table.gpu}, {tuning.table.date}).",
             change=_change(best),
         )
+
+
+def _times(low: float, high: float) -> str:
+    return f"{low:.2f} to {high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else f"{low:.2f}"
 
 
 def _what(row: TunedRow) -> str:
@@ -67,9 +72,15 @@ def _place(tuning: Tuning, row: TunedRow) -> str:
 def _change(row: TunedRow) -> str:
     if not row.choice.copies:
         return "Smallest change: pass strided views to the kernel in place of `.contiguous()`."
-    if not row.choice.kernels:
-        return "Smallest change: make it the default for shapes like these."
-    said = "; ".join(f"{kernel}: {candidate.text}" for kernel, candidate in row.choice.kernels)
-    hints = any(candidate.hints for _, candidate in row.choice.kernels)
-    more = ", and pass its hints to the search as `hints_fn` and to the launch" if hints else ""
-    return f"Smallest change: add to its configurations, for {row.call}, {said}{more}."
+    parts = ["make it the default for shapes like these"] if row.choice.options or not row.choice.kernels else []
+    parts += [_of_kernel(kernel, candidate, row.call) for kernel, candidate in row.choice.kernels]
+    return f"Smallest change: {', and '.join(parts)}."
+
+
+def _of_kernel(kernel: str, candidate: Candidate, call: str) -> str:
+    """A kernel without configurations has none to add to: its hints stand at its launch."""
+    if not candidate.fields:
+        hints = ", ".join(f"{name}={value}" for name, value in candidate.hints)
+        return f"launch `{kernel}.replace_hints({hints})`, measured on {call}"
+    more = ", and pass its hints to the search as `hints_fn` and to the launch" if candidate.hints else ""
+    return f"add to its configurations, for {call}, {kernel}: {candidate.text}{more}"
