@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tileport_driver.records import Failed, Gate, NotRun, Passed, Patch
 from tileport_skill.correctness.bytecodes import outbid, unproved
-from tileport_skill.correctness.decide import Problem, judgement
+from tileport_skill.correctness.decide import Problem, allowed_skips, judgement
 from tileport_skill.correctness.files import EVIDENCE
 from tileport_skill.correctness.records import Evidence
 from tileport_skill.errors import RequestError
@@ -69,6 +69,7 @@ def _reasons(found: tuple[Problem, ...]) -> tuple[str, ...]:
 
 def _facts(evidence: Evidence, away: tuple[str, ...]) -> tuple[str, ...]:
     port, compared = evidence.port, evidence.comparisons
+    allowed = allowed_skips(evidence)
     passed = sum(run.outcome == "passed" for run in port.tests)
     whose = "Tileport's own" if evidence.job.own_tests else "TileGym's own"
     entries = ", ".join(entry for entry in evidence.job.entries if entry not in away)
@@ -81,6 +82,9 @@ def _facts(evidence: Evidence, away: tuple[str, ...]) -> tuple[str, ...]:
         f"{sum(one.identical for one in compared)} of them to the last bit.",
         f"All {len(port.bytecodes)} bytecodes that the launcher handed to tileiras are kernels the reference compiles.",
     ]
+    for reason in dict.fromkeys(allowed.values()):
+        count = list(allowed.values()).count(reason)
+        facts.append(f"{count} of them are skipped for any port: {reason}; its kernels ran in the further calls.")
     if away:
         facts.append(f"The tuner compiled {', '.join(away)} too and chose another; every bytecode of it is judged.")
     watched = evidence.sanitized

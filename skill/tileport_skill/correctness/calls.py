@@ -39,29 +39,40 @@ def is_performance(test: str) -> bool:
 
 
 class CallStore:
-    """Keeps a dozen calls of different kinds, small ones first in time, in numbered files of one folder."""
+    """Keeps a dozen calls of different kinds, small ones first in time, in numbered files of one folder.
+
+    When they are a dozen, a kind not met before takes the place of the last one that is its kind's second.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._kinds: dict[str, int] = {}
+        self._kinds: list[str] = []
         self.refused: dict[str, None] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tolerances: Any) -> None:
         """Writes the call, unless its kind has been kept often enough, or its arguments cannot be kept."""
-        count = sum(self._kinds.values())
         kind = f"{name} {kind_of((args, kwargs))}"
-        if count >= MAX_CALLS or self._kinds.get(kind, 0) >= PER_KIND:
+        place = self._place(kind)
+        if place is None:
             return
         problem = why_not_kept((args, kwargs))
         if problem is not None:
             self.refused[f"{name}: {problem}"] = None
             return
-        self._kinds[kind] = self._kinds.get(kind, 0) + 1
+        self._kinds[place:] = [kind, *self._kinds[place + 1 :]]
         document = {"name": name, "args": _leaves(args), "kwargs": _leaves(kwargs), "tolerances": tolerances}
-        part = self._folder / f"{count:03}.part"
+        part = self._folder / f"{place:03}.part"
         torch.save(document, part)
-        part.rename(self._folder / f"{count:03}.pt")
+        part.replace(self._folder / f"{place:03}.pt")
+
+    def _place(self, kind: str) -> int | None:
+        """The number that a call of this kind is kept under, if it is."""
+        met = self._kinds.count(kind)
+        if met < PER_KIND and len(self._kinds) < MAX_CALLS:
+            return len(self._kinds)
+        seconds = [n for n, one in enumerate(self._kinds) if one in self._kinds[:n]]
+        return seconds[-1] if met == 0 and seconds else None
 
 
 def load_calls(folder: Path) -> list[dict[str, Any]]:

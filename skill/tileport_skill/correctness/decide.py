@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from tileport_skill.correctness.records import Evidence, Observation, TestRun, entry_of
@@ -30,6 +32,9 @@ Check = Literal[
     "bytecode",
 ]
 _SHOWN = 4
+_ALLOWED: dict[str, list[dict[str, str]]] = tomllib.loads(
+    (Path(__file__).parent / "allowed_skips.toml").read_text(encoding="utf-8")
+)
 _NAME = 120
 
 
@@ -49,17 +54,14 @@ def judgement(evidence: Evidence) -> tuple[Problem, ...] | str:
     return found or not_measured(evidence) or ()
 
 
-def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[Problem, ...]:
-    """Everything that speaks against the port; none means that the gate passes.
-
-    `skips` are the cases the operator's entry allows to be skipped, by id, each with its reason.
-    """
+def problems(evidence: Evidence) -> tuple[Problem, ...]:
+    """Everything that speaks against the port; none means that the gate passes."""
     found: list[Problem] = []
     if evidence.library_sha256 != evidence.job.library_sha256:
         found.append(Problem(check="library", text="The library that ran is not the one that was built and compared."))
     if evidence.port.exit != "ended" and evidence.reference.exit == "ended":
         found.append(Problem(check="process", text=f"The port's process {evidence.port.exit}."))
-    found += _tests(evidence, skips or {})
+    found += _tests(evidence, allowed_skips(evidence))
     found += _traced(evidence)
     found += _calls(evidence)
     found += [
@@ -78,6 +80,17 @@ def problems(evidence: Evidence, skips: dict[str, str] | None = None) -> tuple[P
         names = ", ".join(evidence.port.patched[:_SHOWN])
         found.append(Problem(check="integrity", text=f"While the port was loaded somebody replaced {names}."))
     return tuple(found)
+
+
+def allowed_skips(evidence: Evidence) -> dict[str, str]:
+    """The cases that the operator's entry allows to be skipped, by id, each with its reason."""
+    known = _ALLOWED.get(evidence.job.operator, ())
+    return {
+        run.id: one["reason"]
+        for run in evidence.port.tests
+        for one in known
+        if run.outcome == "skipped" and not run.dispatched and one["case"] in run.id and one["message"] in run.message
+    }
 
 
 def not_measured(evidence: Evidence) -> str | None:

@@ -74,3 +74,16 @@ def test_tensors_are_found_in_order_and_replaced_in_named_tuples_too() -> None:
     value = {"x": [torch.zeros(1)], "y": pair(torch.ones(1), 2)}
     assert [float(tensor) for tensor in tensors_in(value)] == [0.0, 1.0]
     assert map_tensors(value, lambda tensor: "t") == {"x": ["t"], "y": pair("t", 2)}
+
+
+def test_a_new_kind_takes_the_place_of_a_second_of_another_when_there_are_a_dozen(tmp_path: Path) -> None:
+    store = CallStore(tmp_path)
+    for mode in "abcdef":
+        for size in (1, 2, 3):
+            store.keep("op", (torch.zeros(size),), {"mode": mode}, None)
+    for mode in "ghijklmn":
+        store.keep("op", (torch.zeros(1),), {"mode": mode}, None)
+    kept = [(call["kwargs"]["mode"], len(call["args"][0])) for call in load_calls(tmp_path)]
+    assert len(kept) == 12
+    assert sorted(mode for mode, _ in kept) == list("abcdefghijkl")
+    assert [size for mode, size in kept if mode in "abcdef"] == [1] * 6

@@ -19,8 +19,10 @@ from tests.skill.correctness.evidence import (
     with_test,
 )
 
-from tileport_skill.correctness.decide import Check, judgement, not_measured, problems
+from tileport_skill.correctness.decide import Check, allowed_skips, judgement, not_measured, problems
 from tileport_skill.correctness.records import Comparison, Evidence, Kernel, Sanitized, to_json
+
+GOOD = flawless()
 
 
 def fired(evidence: Evidence) -> set[str]:
@@ -35,9 +37,39 @@ def test_the_recorded_port_is_rejected_for_the_backward_tests_that_it_skips() ->
     assert fired(recorded()) == {"skips"}
 
 
+SAYS = "Skipped: multi_wave_cached mode is not implemented for backend cutile-rs"
+
+
+def cached_mode(operator: str = "rms_norm", **changes: object) -> Evidence:
+    """A run of `operator` in which the one case of a mode ends as `changes` say."""
+    named = [dataclasses.replace(run, id=f"{run.id}[multi_wave_cached]") for run in GOOD.reference.tests]
+    evidence = dataclasses.replace(
+        GOOD,
+        job=dataclasses.replace(GOOD.job, operator=operator),
+        reference=dataclasses.replace(GOOD.reference, tests=tuple(named)),
+    )
+    ends = {"outcome": "skipped", "message": SAYS, "dispatched": 0, "kernels": ()} | changes
+    return with_port(evidence, tests=tuple(dataclasses.replace(run, **ends) for run in named))  # type: ignore[arg-type]
+
+
 def test_a_skip_that_the_operators_entry_allows_speaks_against_nobody() -> None:
-    skipped = next(run.id for run in recorded().port.tests if run.outcome == "skipped")
-    assert problems(recorded(), {skipped: "forward only"}) == ()
+    assert problems(cached_mode()) == ()
+    assert set(allowed_skips(cached_mode()).values()) == {
+        "TileGym's test runs this mode for the two backends that it names"
+    }
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        cached_mode(operator="softmax"),
+        cached_mode(message="Skipped: not today"),
+        cached_mode(dispatched=1),
+    ],
+    ids=["of another operator", "for another reason", "raised by the port"],
+)
+def test_any_other_skip_speaks_against_the_port(evidence: Evidence) -> None:
+    assert fired(evidence) == {"skips"}
 
 
 def test_the_recorded_run_measured_nothing_because_no_call_could_be_made_again() -> None:
@@ -57,7 +89,6 @@ def test_a_reference_that_broke_down_speaks_against_nobody() -> None:
     assert judgement(GOOD) == ()
 
 
-GOOD = flawless()
 SPOILT: dict[str, tuple[Check, Evidence]] = {
     "another library": ("library", dataclasses.replace(GOOD, library_sha256="0")),
     "a process that dies": ("process", with_port(GOOD, exit="died with status -11 during call 0, misaligned")),
