@@ -89,8 +89,9 @@ def _no_assembler() -> Iterator[None]:
         raise _FarEnoughError
 
     def once(function: Any, signatures: Any, sm_arch: Any, options: Any, *rest: Any, **more: Any) -> Any:
-        # `replace_hints` makes a new kernel of the same Python function each time.
-        key = (getattr(function, "pyfunc", function), repr(tuple(signatures)), sm_arch, repr(options))
+        # `replace_hints` makes a new kernel of the same Python function each time. Hints are no part of what bytecodes
+        # are compared by, and all else about them is the same: a tuner's space has each kernel under several.
+        key = (getattr(function, "pyfunc", function), repr(tuple(signatures)), sm_arch, repr(options.opt_level))
         if key in _written:
             raise _FarEnoughError
         try:
