@@ -6,19 +6,25 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from tests.skill.correctness.evidence import flawless, recorded, with_port
 from tests.skill.timing.raw_samples import OPERATOR, Made
+from tileport_driver.gpu import judging
 from tileport_driver.gpu.gates import correctness_gate, read_evidence
 from tileport_driver.gpu.performance import LIBRARY, performance_gate
 from tileport_driver.records import Failed, NotRun, Passed, Patch
+from tileport_skill.correctness import bytecodes
 from tileport_skill.correctness.records import Evidence, write_json
 from tileport_skill.errors import RequestError
+from tileport_skill.judge.findings import Findings
 from tileport_skill.tileir.bare import bare
 from tileport_skill.tileir.encode import encode
 from tileport_skill.tileir.parse import parse
+from tileport_skill.tileir.verdicts import Equal, Proof, Unknown
 
 TREE = "a" * 40
 PATCH = Patch(base_tree="b" * 40, result_tree=TREE, changes=(), bytes=1, sha256="c" * 64, ignored=())
@@ -117,7 +123,10 @@ def test_a_kernel_that_was_judged_is_the_same_under_other_promises_and_no_other_
     assert isinstance(correctness_gate(another, tmp_path, frozenset({kernel}), "sm_90", "how"), Failed)
 
 
-def test_a_kernel_of_the_same_graph_as_one_of_the_references_passes(tmp_path: Path) -> None:
+def test_a_kernel_of_the_same_graph_as_one_of_the_references_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bytecodes, "_image", lambda *_: None)  # without cubins
     caught(tmp_path, "reference", "_swiglu_forward_kernel", 4)
     ran = caught(tmp_path, "port", "swiglu_forward_kernel_entry", 4, sum_of=(1, 3))
     gate = correctness_gate(with_port(flawless(), bytecodes=(ran,)), tmp_path, frozenset(), "sm_90", "how")
@@ -222,3 +231,18 @@ def test_no_samples_are_no_verdict(tmp_path: Path) -> None:
 def test_the_evidence_is_plain_json(tmp_path: Path) -> None:
     document = json.loads(written(tmp_path, flawless()).joinpath("correctness.json").read_text())
     assert document["schema"] == 1
+
+
+@pytest.mark.parametrize(("while_true", "kept"), [((), {"b", "k"}), (("argument 3 is 1",), {"b"})])
+def test_a_proof_for_certain_arguments_judges_one_bytecode_and_not_its_kernel(
+    while_true: tuple[str, ...], kept: set[str]
+) -> None:
+    proof = Proof(rung="named rules", text="the same", while_true=while_true)
+    rows = [
+        SimpleNamespace(port_bytecode="b", port_kernel="k", verdict=Equal(proof=proof)),
+        SimpleNamespace(port_bytecode="c", port_kernel="l", verdict=Unknown(reasons=("who knows",))),
+        SimpleNamespace(port_bytecode=None, port_kernel=None, verdict=Equal(proof=proof)),
+    ]
+    findings = cast(Findings, SimpleNamespace(tile_ir=SimpleNamespace(rows=rows)))
+    assert judging._judged(findings) == kept
+    assert judging._judged(None) == frozenset()
