@@ -70,7 +70,7 @@ class Row:
     port_bytecode: str | None = None
     """SHA-256 of the port's bytecode as its launcher handed it over; None where it was emitted, or there is none."""
     port_kernel: str | None = None
-    """`Bare.sha256` of the same; None too where that kernel cannot be read."""
+    """`Bare.sha256` of the same, where it was found equal; None too where that kernel cannot be read."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property
@@ -271,7 +271,7 @@ def _row(pair: _Sides, arch: str, verdict: Verdict, backward_only: bool) -> Row:
         lost_hints=() if hints.num_worker_warps is None else (f"num_worker_warps={hints.num_worker_warps}",),
         untried=pair.untried,
         port_bytecode=pair.recorded,
-        port_kernel=_bare(pair.recorded) if pair.recorded else None,
+        port_kernel=_bare(pair.recorded) if pair.recorded and isinstance(verdict, Equal) else None,
     )
 
 

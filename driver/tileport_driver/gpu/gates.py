@@ -44,10 +44,9 @@ def correctness_gate(evidence: Evidence, folder: Path, judged: AbstractSet[str],
     found = judgement(evidence)
     if isinstance(found, str):
         return NotRun(gate="correctness", why=found, how=how)
-    away: tuple[str, ...] = ()
-    if found and all(problem.check == "entries" for problem in found):
-        away = outbid(evidence, folder / "bytecode")
-        found = () if len(away) == len(found) else found
+    away = outbid(evidence, folder / "bytecode") if {one.check for one in found} == {"entries"} else ()
+    if len(away) == len(found):
+        found = ()
     # Only of a port that did what it should is it worth asking what its every bytecode was.
     found = found or unproved(evidence, folder / "bytecode", arch, judged)
     if found:
@@ -69,7 +68,6 @@ def _reasons(found: tuple[Problem, ...]) -> tuple[str, ...]:
 
 def _facts(evidence: Evidence, away: tuple[str, ...]) -> tuple[str, ...]:
     port, compared = evidence.port, evidence.comparisons
-    allowed = allowed_skips(evidence)
     passed = sum(run.outcome == "passed" for run in port.tests)
     whose = "Tileport's own" if evidence.job.own_tests else "TileGym's own"
     entries = ", ".join(entry for entry in evidence.job.entries if entry not in away)
@@ -80,11 +78,13 @@ def _facts(evidence: Evidence, away: tuple[str, ...]) -> tuple[str, ...]:
         "reference's own copies.",
         f"{len(compared)} calls with fresh and awkward inputs agree with the reference computed in another process; "
         f"{sum(one.identical for one in compared)} of them to the last bit.",
-        f"All {len(port.bytecodes)} bytecodes that the launcher handed to tileiras are kernels the reference compiles.",
+        f"All {len(port.bytecodes)} bytecodes that the launcher handed to tileiras are kernels that the reference "
+        "compiles, or that the Tile IR gate found equal.",
     ]
-    for reason in dict.fromkeys(allowed.values()):
-        count = list(allowed.values()).count(reason)
-        facts.append(f"{count} of them are skipped for any port: {reason}; its kernels ran in the further calls.")
+    facts += [
+        f"{count} of these tests skip every port: {reason}; its kernels ran in the further calls."
+        for reason, count in Counter(allowed_skips(evidence).values()).items()
+    ]
     if away:
         facts.append(f"The tuner compiled {', '.join(away)} too and chose another; every bytecode of it is judged.")
     watched = evidence.sanitized

@@ -96,11 +96,10 @@ def _judged(findings: Findings | None) -> frozenset[str]:
     without a launcher's promises. A proof that holds while arguments are certain numbers says nothing of other calls.
     """
     rows = findings.tile_ir.rows if findings is not None and findings.tile_ir is not None else ()
-    found: set[str | None] = set()
-    for row in rows:
-        if isinstance(row.verdict, Equal):
-            found |= {row.port_bytecode, *([] if row.verdict.proof.while_true else [row.port_kernel])}
-    return frozenset(one for one in found if one)
+    equal = [(row, row.verdict.proof) for row in rows if isinstance(row.verdict, Equal)]
+    found = [row.port_bytecode for row, _ in equal]
+    found += [row.port_kernel for row, proof in equal if not proof.while_true]
+    return frozenset(filter(None, found))
 
 
 def _arch(capability: str | None) -> str:

@@ -41,11 +41,10 @@ def unproved(evidence: Evidence, folder: Path, arch: str, judged: AbstractSet[st
         if judged.isdisjoint((digest, kernel.sha256)) and not references.have(kernel):
             text = f"{entry_of(kernel.symbol)} ran from bytecode {digest[:12]}, a kernel the reference never compiled."
             found.append(Problem(check="bytecode", text=text))
-    launched = {entry_of(work.name) for seen in evidence.port.observations for work in seen.work}
-    launched |= {entry_of(name) for run in evidence.port.tests for name in (*run.kernels, *run.other_kernels)}
+    launched = set(evidence.job.entries) - set(idle(evidence))
     found += [
         Problem(check="bytecode", text=f"{entry} ran, but no bytecode of it went through the assembler.")
-        for entry in sorted(launched & set(evidence.job.entries) - recorded)
+        for entry in sorted(launched - recorded)
     ]
     return tuple(found)
 

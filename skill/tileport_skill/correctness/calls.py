@@ -60,7 +60,7 @@ class CallStore:
         if problem is not None:
             self.refused[f"{name}: {problem}"] = None
             return
-        self._kinds[place:] = [kind, *self._kinds[place + 1 :]]
+        self._kinds[place : place + 1] = [kind]
         document = {"name": name, "args": _leaves(args), "kwargs": _leaves(kwargs), "tolerances": tolerances}
         part = self._folder / f"{place:03}.part"
         torch.save(document, part)

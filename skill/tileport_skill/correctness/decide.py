@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from tileport_skill.correctness.records import Evidence, Observation, TestRun, entry_of
@@ -32,9 +35,6 @@ Check = Literal[
     "bytecode",
 ]
 _SHOWN = 4
-_ALLOWED: dict[str, list[dict[str, str]]] = tomllib.loads(
-    (Path(__file__).parent / "allowed_skips.toml").read_text(encoding="utf-8")
-)
 _NAME = 120
 
 
@@ -84,13 +84,19 @@ def problems(evidence: Evidence) -> tuple[Problem, ...]:
 
 def allowed_skips(evidence: Evidence) -> dict[str, str]:
     """The cases that the operator's entry allows to be skipped, by id, each with its reason."""
-    known = _ALLOWED.get(evidence.job.operator, ())
+    known = _allowed().get(evidence.job.operator, ())
     return {
         run.id: one["reason"]
         for run in evidence.port.tests
         for one in known
         if run.outcome == "skipped" and not run.dispatched and one["case"] in run.id and one["message"] in run.message
     }
+
+
+@cache
+def _allowed() -> Mapping[str, list[dict[str, str]]]:
+    with (Path(__file__).parent / "allowed_skips.toml").open("rb") as file:
+        return MappingProxyType(tomllib.load(file))
 
 
 def not_measured(evidence: Evidence) -> str | None:
