@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 
 from tileport_driver.report import IrRow
-from tileport_skill.tileir.verdicts import Different, Equal
+from tileport_skill.tileir.verdicts import Different, Equal, Unknown
 from tileport_skill.verify import Row
 
 MOST_REASONS = 10
 
 
 def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """Why the rows do not pass, worst first, at most ten and a count; empty if all that count compute the same."""
-    counted = [row for row in rows if row.counts]
-    if not counted:
+    """Why the rows do not pass, worst first, at most ten and a count; empty if all that count compute the same.
+
+    What awkward calls alone launch speaks against a port only where it is wrong: a port may refuse such a call, or copy
+    its inputs first, and the correctness gate refuses what it launches there unproved.
+    """
+    counted = _counted(rows)
+    if not any(not row.awkward for row in counted):
         return ("The reference's tests launch nothing that the port would have to match.",)
     bad = sorted((row for row in counted if not computes_the_same(row)), key=lambda row: row.verdict.verdict)
     sentences = [f"{_title(row)}: {row.verdict.verdict}. {why(row)}" for row in bad[:MOST_REASONS]]
@@ -25,7 +29,7 @@ def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
 
 def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     """What was shown, for rows that all compute the same."""
-    counted = [row for row in rows if row.counts]
+    counted = [row for row in _counted(rows) if not row.awkward]
     kinds = Counter((row.arch, why_equal(row)) for row in counted if isinstance(row.verdict, Equal))
     sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
     sentences += _of_other_speed([row for row in counted if not isinstance(row.verdict, Equal)])
@@ -51,10 +55,23 @@ def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     untried = sum(row.untried for row in rows)
     if untried:
         sentences.append(f"{untried} configurations of the reference's tuner are none of the port's.")
-    aside = len(rows) - len(counted) - untried
+    aside = sum(not row.counts and not row.untried and not row.awkward for row in rows)
     if aside:
         sentences.append(f"{aside} more belong to the backward pass, which the port does not claim.")
-    return tuple(sentences)
+    return (*sentences, *_of_awkward_calls([row for row in rows if row.awkward and row.counts]))
+
+
+def _of_awkward_calls(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    same = sum(computes_the_same(row) for row in rows)
+    others = len(rows) - same
+    left = f"; {others} are not known to be, which a run on a GPU has to answer for" if others else ""
+    return [f"Strided, misaligned and odd inputs launch {len(rows)} kernels that no test does: {same} equal{left}."]
+
+
+def _counted(rows: tuple[Row, ...]) -> list[Row]:
+    return [row for row in rows if row.counts and not (row.awkward and isinstance(row.verdict, Unknown))]
 
 
 def computes_the_same(row: Row) -> bool:
@@ -75,7 +92,7 @@ def _of_other_speed(rows: list[Row]) -> list[str]:
 
 
 def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:
-    """For the report: one line per compiled kernel that counts."""
+    """For the report: one line per compiled kernel that a test launches, and for what is wrong beyond these."""
     return tuple(
         IrRow(
             kernel=_kernel(row),
@@ -86,8 +103,8 @@ def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:
             reference_sha256=_cubin(row),
             port_sha256=_cubin(row),
         )
-        for row in rows
-        if row.counts
+        for row in _counted(rows)
+        if not row.awkward or not computes_the_same(row)
     )
 
 

@@ -30,6 +30,10 @@ Library = Annotated[
     typer.Option("--library", help="The built libcutile_kernels.so: compare what its own launcher launches."),
 ]
 Tuning = Annotated[bool, typer.Option(help="Compare every configuration of the tuning space too.")]
+Awkward = Annotated[
+    bool,
+    typer.Option("--awkward", help="Also what the tests' calls launch with strided, odd and misaligned inputs."),
+]
 Sample = Annotated[int | None, typer.Option(min=1, help="Compare only so many of each architecture's kernels.")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="For the interpreter, for one pair of kernels.")]
 Assembling = Annotated[float, typer.Option(min=1, help="Seconds for tileiras, for one kernel.")]
@@ -51,6 +55,7 @@ def verify_command(
     emitter: Program = None,
     library: Library = None,
     tuning: Tuning = True,
+    awkward: Awkward = False,
     sample: Sample = None,
     seconds: Seconds = BUDGET.seconds,
     assembling: Assembling = BUDGET.assembling,
@@ -68,7 +73,16 @@ def verify_command(
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
         budget = replace(BUDGET, seconds=seconds, assembling=assembling, graphs_first=quick)
         rows = verify(
-            checkout, found, arch, Path(folder), program, library, tuning=tuning, sample=sample, budget=budget
+            checkout,
+            found,
+            arch,
+            Path(folder),
+            program,
+            library,
+            tuning=tuning,
+            again=awkward,
+            sample=sample,
+            budget=budget,
         )
     if html is not None:
         html.write_text(page(found.name, rows), encoding="utf-8")

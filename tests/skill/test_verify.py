@@ -82,6 +82,17 @@ def test_a_pair_is_given_up_when_its_time_is_over_and_says_what_could_not_be_don
     assert "The graphs differ." in verdict.reasons
 
 
+def test_awkward_calls_add_kernels_and_take_none_from_the_tests(checkout: Checkout) -> None:
+    found, program = find_operator(read_operators(checkout), "scale"), Emitter(built_emitter())
+    out = checkout.root.parent / "out"
+    plain = verify(checkout, found, ["sm_90"], out, program, tuning=False)
+    more = verify(checkout, found, ["sm_90"], out, program, tuning=False, again=True)
+    assert {row.specialisation for row in plain} == {row.specialisation for row in more if not row.awkward}
+    awkward = [row for row in more if row.awkward]
+    assert awkward
+    assert {row.verdict.verdict for row in awkward} == {"equal"}
+
+
 def test_an_operator_without_a_port_is_a_bad_request(checkout: Checkout) -> None:
     with pytest.raises(RequestError, match="rows has no port here"):
         rows_of(checkout, "rows")

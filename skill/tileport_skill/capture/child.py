@@ -17,7 +17,7 @@ from tileport_skill.capture import stubs
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.profiles import Profile
 from tileport_skill.errors import MachineryError, RequestError
-from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, Checkout, Operator
+from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, Checkout, Operator, is_benchmark
 from tileport_skill.tileir.assemble import tool
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -101,7 +101,9 @@ def tests_of(
     benchmarks: bool,
 ) -> tuple[Path, list[str]]:
     """The folder to run from and the test files: the checkout's own, or a copy of our cases for a wheel."""
-    own = sorted(files or {file for operator in operators for file in _own(operator, benchmarks)})
+    # Benchmarks last: a port's session has none, and a tuner that remembers them would search less in the tests.
+    named = files or {file for operator in operators for file in _own(operator, benchmarks)}
+    own = sorted(named, key=lambda file: (is_benchmark(file), file))
     if own and (checkout.root / own[0]).is_file():
         return checkout.root, own
     root = scratch / "cases"

@@ -75,6 +75,7 @@ def record_port(
     *,
     limits: Limits | None = None,
     tuning: bool = True,
+    again: bool = False,
 ) -> tuple[PortRecording, ...]:
     """Runs the same tests on the ports in `library` and records what they launch; `out/<arch>/port/port.json`."""
     if not library.is_file():
@@ -89,6 +90,7 @@ def record_port(
             answer=out / profile.arch / "port" / "port.json",
             limits=limits or Limits(),
             tuning=tuning,
+            again=again,
             library=library,
         )
         run(session)

@@ -11,6 +11,9 @@ import torch
 MAX_CALLS = 12
 MAX_BYTES = 96 << 20
 PER_KIND = 2
+FIRST_SEED = 67280421310721
+"""What both sides' tests begin with. torch takes another in each process, a test may ask for it, as TileGym's of
+dropout does, and a kernel may be compiled for it: then the two sides' would not be one kernel."""
 _PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device)
 
 
@@ -38,41 +41,51 @@ def is_performance(test: str) -> bool:
     return "perf" in test.split("[")[0]
 
 
-class CallStore:
-    """Keeps a dozen calls of different kinds, small ones first in time, in numbered files of one folder.
+class Places:
+    """Which calls are kept: a dozen of different kinds, two of each, in the order they are made.
 
     When they are a dozen, a kind not met before takes the place of the last one that is its kind's second.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._kinds: list[str] = []
-        self.refused: dict[str, None] = {}
-        folder.mkdir(parents=True, exist_ok=True)
 
-    def keep(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tolerances: Any) -> None:
-        """Writes the call, unless its kind has been kept often enough, or its arguments cannot be kept."""
-        kind = f"{name} {kind_of((args, kwargs))}"
-        place = self._place(kind)
-        if place is None:
-            return
-        problem = why_not_kept((args, kwargs))
-        if problem is not None:
-            self.refused[f"{name}: {problem}"] = None
-            return
-        self._kinds[place : place + 1] = [kind]
-        document = {"name": name, "args": _leaves(args), "kwargs": _leaves(kwargs), "tolerances": tolerances}
-        part = self._folder / f"{place:03}.part"
-        torch.save(document, part)
-        part.replace(self._folder / f"{place:03}.pt")
-
-    def _place(self, kind: str) -> int | None:
+    def of(self, kind: str) -> int | None:
         """The number that a call of this kind is kept under, if it is."""
         met = self._kinds.count(kind)
         if met < PER_KIND and len(self._kinds) < MAX_CALLS:
             return len(self._kinds)
         seconds = [n for n, one in enumerate(self._kinds) if one in self._kinds[:n]]
         return seconds[-1] if met == 0 and seconds else None
+
+    def take(self, place: int, kind: str) -> None:
+        self._kinds[place : place + 1] = [kind]
+
+
+class CallStore:
+    """Keeps calls in numbered files of one folder, as many and of such kinds as `Places` says."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._places = Places()
+        self.refused: dict[str, None] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tolerances: Any) -> None:
+        """Writes the call, unless its kind has been kept often enough, or its arguments cannot be kept."""
+        kind = f"{name} {kind_of((args, kwargs))}"
+        place = self._places.of(kind)
+        if place is None:
+            return
+        problem = why_not_kept((args, kwargs))
+        if problem is not None:
+            self.refused[f"{name}: {problem}"] = None
+            return
+        self._places.take(place, kind)
+        document = {"name": name, "args": _leaves(args), "kwargs": _leaves(kwargs), "tolerances": tolerances}
+        part = self._folder / f"{place:03}.part"
+        torch.save(document, part)
+        part.replace(self._folder / f"{place:03}.pt")
 
 
 def load_calls(folder: Path) -> list[dict[str, Any]]:

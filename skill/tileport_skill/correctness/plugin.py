@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
 
-from tileport_skill.correctness.calls import CallStore, is_performance, tensors_in
+from tileport_skill.correctness import untimed
+from tileport_skill.correctness.calls import FIRST_SEED, CallStore, is_performance, tensors_in
 from tileport_skill.correctness.records import Job, Kernel, Role, TestRun, entry_of
 from tileport_skill.correctness.tracing import Trace
 
@@ -39,9 +41,11 @@ class Plugin:
             if key:
                 item.callspec.params[key] = BACKENDS[self._role]  # type: ignore[attr-defined]
         items[:] = kept
+        torch.manual_seed(FIRST_SEED)
 
     def pytest_sessionstart(self) -> None:
         Plugin.current = self
+        untimed.install_for_ports()
         self._wrap_implementations()
         self._count_launches()
         self._note_tolerances()

@@ -40,7 +40,7 @@ class Job:
     """The port's shared library, relative to `tree`."""
     library_sha256: str
     tuned: bool
-    """Whether both sides tune as they please; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
+    """Whether both sides go through their tuners, which time nothing then; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
     seed: int
     """Fresh for every run, so that no port can know its inputs."""
     base_tree: str = ""

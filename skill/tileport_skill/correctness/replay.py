@@ -65,9 +65,8 @@ def observe(
 
 def on_two_streams(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
     """The same call on two streams at once; both results must be the one result."""
-    copies = [_moved(arguments), _moved(arguments)]
+    copies = _copies(arguments)
     streams = [torch.cuda.Stream(), torch.cuda.Stream()]  # type: ignore[no-untyped-call]
-    torch.cuda.synchronize()
     found: list[Returned] = []
     for (args, kwargs), stream in zip(copies, streams, strict=True):
         with torch.cuda.stream(stream):
@@ -79,11 +78,11 @@ def on_two_streams(function: Callable[..., Any], arguments: Any, seed: int) -> A
 
 def on_two_threads(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
     """The same call from two threads at once, each on a stream of its own."""
-    found: dict[int, Any] = {}
+    copies, found = _copies(arguments), dict[int, Any]()
 
     def work(number: int) -> None:
         try:
-            args, kwargs = _moved(arguments)
+            args, kwargs = copies[number]
             with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
                 found[number] = _values(_run(function, args, kwargs, tensors_in((args, kwargs)), seed))
         except Exception as error:
@@ -111,9 +110,8 @@ def on_second_device(function: Callable[..., Any], arguments: Any, seed: int) ->
 
 def in_graph(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
     """The forward pass captured in a CUDA graph and replayed over poisoned results: a launch may not wait or copy."""
-    warm, (args, kwargs) = _moved(arguments), _moved(arguments)
+    warm, (args, kwargs) = _copies(arguments)
     stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
-    torch.cuda.synchronize()
     torch.manual_seed(seed)
     with torch.no_grad():
         with torch.cuda.stream(stream):
@@ -130,6 +128,13 @@ def in_graph(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
         graph.replay()
         torch.cuda.synchronize()
     return _values(Returned(outputs=outputs))
+
+
+def _copies(arguments: Any) -> list[Any]:
+    """Two of them, written to the end: no other stream waits for the one that copies."""
+    copies = [_moved(arguments), _moved(arguments)]
+    torch.cuda.synchronize()
+    return copies
 
 
 def _moved(arguments: Any, device: str = "cuda") -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
 
-from tileport_skill.capture.records import AGAIN, Capture
+from tileport_skill.capture.records import Capture
 from tileport_skill.capture.session import record_calls
 from tileport_skill.draft import dispatch
 from tileport_skill.draft.crossing import c_function
@@ -19,9 +19,8 @@ from tileport_skill.draft.operator import KernelDraft, Only, Refusal, draft_kern
 from tileport_skill.draft.overlay import lay_out
 from tileport_skill.emit.program import Emitter
 from tileport_skill.tilegym.operators import Checkout, Operator
-from tileport_skill.tileir.search import Budget
 from tileport_skill.tileir.verdicts import Different, Equal, Unknown, Verdict
-from tileport_skill.verify import ANY_SPEED, BUDGET, Row, verify_kernel
+from tileport_skill.verify import Row, verify_kernel
 
 OUT_OF_TIME = ("did not end within", "more time than was allowed")
 """How the ladder's reasons say it."""
@@ -85,23 +84,8 @@ def prove(draft: KernelDraft, captures: Sequence[Capture], emitter: Emitter) -> 
     with TemporaryDirectory(prefix="tileport-draft-") as folder:
         kernel = Path(folder) / "kernel.rs"
         kernel.write_text(draft.text, encoding="utf-8")
-        rows = [
-            verify_kernel(part, kernel, emitter, chosen=draft.chosen, budget=budget)
-            for captured in captures
-            for part, budget in _parts(captured)
-        ]
+        rows = [verify_kernel(captured, kernel, emitter, chosen=draft.chosen) for captured in captures]
     return tuple(row for found in rows for row in found)
-
-
-def _parts(captured: Capture) -> tuple[tuple[Capture, Budget], tuple[Capture, Budget]]:
-    """What the tests launch, and what their calls launch beyond that when they are made again with awkward arguments.
-
-    Of the latter equal results at any speed are asked: no gate times them, and cuTile Rust 0.2.0 cannot promise all
-    that cuTile Python does of them, such as a last stride that is a multiple of 16.
-    """
-    plain = {launch.specialisation for launch in captured.launches if AGAIN not in launch.test}
-    more = {one.id for one in captured.specialisations} - plain
-    return (captured.only(plain), BUDGET), (captured.only(more), ANY_SPEED)
 
 
 def lines_of(draft: KernelDraft, rows: Sequence[Row]) -> tuple[Line, ...]:

@@ -21,6 +21,7 @@ from typing import Any
 from tileport_skill.errors import MachineryError, RequestError, TileportError
 from tileport_skill.tilegym.operators import Checkout, open_checkout
 from tileport_skill.timing.inside.nvml import Nvml
+from tileport_skill.timing.machine import known_machine
 from tileport_skill.timing.plan import TRITON, Budget, make_plan
 from tileport_skill.timing.raw import RawFolder, read_json, write_json
 
@@ -51,11 +52,8 @@ class Campaign:
     def run(self, needed: Needed) -> bool:
         """Whether everything is measured. `needed` names an operator's rows that want one more process."""
         plan = read_json(self.raw.plan)
-        if not self.raw.machine.is_file():
-            self._child("probe", f"{_INSIDE}.session", [], 120)
-        if not self.raw.machine.is_file():
-            raise MachineryError(f"this machine's GPU could not be asked what it is; {self.raw.log('probe')} says why.")
-        check_machine(read_json(self.raw.machine), plan)
+        measured = any((self.raw.root / "samples").glob("*.json"))
+        check_machine(known_machine(self.raw.machine, self._probe, self.raw.log("probe"), measured=measured), plan)
         if not all(self._tune(plan, side) for side in (plan["baseline"], plan["candidate"])):
             return False
         for process in range(_MOST_STARTS * plan["most_processes"]):
@@ -71,6 +69,9 @@ class Campaign:
     @property
     def left(self) -> float:
         return self.seconds - (time.monotonic() - self._started)
+
+    def _probe(self) -> None:
+        self._child("probe", f"{_INSIDE}.session", [], 120)
 
     def _tune(self, plan: dict[str, Any], side: str) -> bool:
         rows = [(operator, row["id"]) for operator, kept in plan["operators"].items() for row in kept["rows"]]

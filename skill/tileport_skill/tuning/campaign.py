@@ -21,6 +21,7 @@ from typing import Any
 
 from tileport_skill.errors import MachineryError, RequestError, TileportError
 from tileport_skill.timing.inside.nvml import Nvml
+from tileport_skill.timing.machine import known_machine
 from tileport_skill.timing.raw import read_json, write_json
 from tileport_skill.tuning.folder import TuningFolder
 from tileport_skill.tuning.jobs import jobs_of
@@ -56,9 +57,10 @@ class Campaign:
     def run(self, operators: Sequence[str] = ()) -> bool:
         """Whether everything is measured; all operators of the plan unless some are named."""
         plan = read_json(self.folder.plan)
-        self._probe(plan)
+        asked = operators or tuple(plan["operators"])
+        self._probe(plan, asked)
         done = True
-        for operator in operators or plan["operators"]:
+        for operator in asked:
             done = self._operator(operator, plan["operators"][operator]) and done
             if self.left < _LEAST_SECONDS:
                 return False
@@ -68,14 +70,17 @@ class Campaign:
     def left(self) -> float:
         return self.seconds - (time.monotonic() - self._started)
 
-    def _probe(self, plan: dict[str, Any]) -> None:
-        if not self.folder.peaks.is_file():
+    def _probe(self, plan: dict[str, Any], operators: Sequence[str]) -> None:
+        """What the GPU is, and its peaks. Operators may be measured on different GPUs, one of them on one."""
+
+        def probe() -> None:
             self._child("probe", "probe", [], self.left)
+
+        measured = any(path for name in operators for path in (self.folder.root / "samples").glob(f"{name}.*.json"))
+        machine = known_machine(self.folder.machine, probe, self.folder.log("probe"), measured=measured)
         if not self.folder.peaks.is_file():
-            raise MachineryError(
-                f"this machine's GPU could not be asked what it is; {self.folder.log('probe')} says why."
-            )
-        major, minor = read_json(self.folder.machine)["capability"]
+            raise MachineryError(f"this GPU's peaks could not be measured; {self.folder.log('probe')} says why.")
+        major, minor = machine["capability"]
         if f"sm_{major}{minor}" != plan["arch"]:
             raise RequestError(f"the plan is for {plan['arch']}, and this machine's GPU is sm_{major}{minor}.")
 

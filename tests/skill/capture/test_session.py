@@ -42,13 +42,13 @@ def test_each_row_of_a_benchmark_is_a_test_of_the_reference(tests: dict[str, Tes
     }
 
 
-def test_a_port_is_not_asked_for_the_benchmarks(tmp_path: Path) -> None:
+def test_a_port_is_not_asked_for_the_benchmarks_and_a_reference_for_them_last(tmp_path: Path) -> None:
     checkout = open_checkout(CHECKOUT)
     scale = [operator for operator in read_operators(checkout) if operator.name == "scale"]
     _, asked = child.tests_of(checkout, scale, tmp_path, (), benchmarks=False)
     assert asked == ["tests/ops/test_scale.py"]
     _, asked = child.tests_of(checkout, scale, tmp_path, (), benchmarks=True)
-    assert asked == ["tests/benchmark/bench_scale.py", "tests/ops/test_scale.py"]
+    assert asked == ["tests/ops/test_scale.py", "tests/benchmark/bench_scale.py"]
 
 
 def test_a_launch_names_its_kernel_grid_arguments_and_hints(captured: Capture) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import cuda.tile as tile
@@ -104,6 +105,52 @@ def test_a_kernel_that_reached_its_bytecode_is_not_compiled_again(
         return len(list(tmp_path.iterdir()))
 
     assert [compiled_with(16), compiled_with(16), compiled_with(32), compiled_with(32, occupancy=2)] == [1, 1, 2, 2]
+
+
+def test_the_first_configuration_of_a_port_that_runs_wins_whatever_a_clock_would_say() -> None:
+    def kernel(config: str) -> str:
+        if config == "wide":
+            raise RuntimeError("cutile_scale failed (error code -3)")
+        if config == "broken":
+            raise RuntimeError("libcupti is missing")
+        return f"by {config}"
+
+    times = [untimed.run_once(kernel, config, 2, 10) for config in ("wide", "small", "smaller")]
+    assert min(times, key=lambda one: one[1]) == ("by small", 1.0)
+    assert times[0] == (None, float("inf"))
+    with pytest.raises(RuntimeError, match="libcupti"):
+        untimed.run_once(kernel, "broken")
+
+
+def test_ports_tune_untimed_where_there_are_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    tuner = ModuleType(untimed.AUTOTUNER)
+    untimed.install_for_ports()  # no tilegym here at all
+    for name in ("tilegym", "tilegym.backend", "tilegym.backend.cutile_rs"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, untimed.AUTOTUNER, tuner)
+    untimed.install_for_ports()
+    assert tuner._bench_config_cupti is untimed.run_once
+
+
+def test_a_kernel_that_was_waited_for_in_vain_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor under other hints; another kernel is given its time."""
+    waited: list[object] = []
+
+    def late(*_args: object, **_options: object) -> None:
+        waited.append(_args)
+        raise _compile.TileCompilerTimeoutError("15 s", "", None)
+
+    monkeypatch.setattr(untimed, "_given_up", {})
+    monkeypatch.setattr(_compile, "compile_cubin", late)
+
+    def waits_for(value: int, **hints: int) -> int:
+        made = fill.replace_hints(**hints)
+        signature = KernelSignature([FLOATS, ConstantConstraint(value)], CallingConvention.cutile_python_v1())
+        with untimed._no_second_wait(), pytest.raises(_compile.TileCompilerTimeoutError):
+            _compile.compile_tile(made._annotated_function, (signature,), "sm_90", made._compiler_options)
+        return len(waited)
+
+    assert [waits_for(16), waits_for(16), waits_for(16, occupancy=2), waits_for(32)] == [1, 1, 1, 2]
 
 
 def test_a_kernel_with_hints_of_its_own_outlives_the_call(monkeypatch: pytest.MonkeyPatch) -> None:

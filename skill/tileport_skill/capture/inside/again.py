@@ -16,25 +16,23 @@ from typing import Any
 import torch
 
 from tileport_skill.capture.records import AGAIN
-from tileport_skill.correctness.calls import MAX_CALLS, PER_KIND, kind_of, map_tensors, tensors_in, why_not_kept
+from tileport_skill.correctness.calls import Places, kind_of, map_tensors, tensors_in, why_not_kept
 from tileport_skill.correctness.variations import VARIATIONS
 
 LAYOUTS = ("padded rows", "every other element", "transposed", "misaligned", "size 1", "ragged", "ragged rows")
 """Those that change what the host passes on: values make no launch another one."""
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-MOST = MAX_CALLS // PER_KIND
-"""Calls that are varied, of one kind each: no more than the correctness gate makes again."""
 UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class Again:
-    """Notes the calls of each test by their kinds, and makes those of new kinds again."""
+    """Notes the calls of each test that the correctness gate would keep, and makes them again."""
 
     def __init__(self, names: Sequence[str], backend: str) -> None:
         self._names, self._backend = names, backend
-        self._kinds: dict[str, None] = {}
+        self._places = Places()
         self._calls: list[Call] = []
         self._busy = False
         self.watches = True
@@ -60,9 +58,9 @@ class Again:
             if self._busy:
                 return function(*args, **kwargs)
             kind = f"{name} {kind_of((args, kwargs))}"
-            known = kind in self._kinds or len(self._kinds) == MOST
-            if self.watches and not known and tensors_in((args, kwargs)) and why_not_kept((args, kwargs)) is None:
-                self._kinds[kind] = None
+            place = self._places.of(kind) if self.watches and tensors_in((args, kwargs)) else None
+            if place is not None and why_not_kept((args, kwargs)) is None:
+                self._places.take(place, kind)
                 self._calls.append((function, args, kwargs))
             self._busy = True
             try:

@@ -58,7 +58,7 @@ class Recorder:
         """Makes up more candidates for whatever is launched; None unless a wider tuning space is asked for."""
         self.test = ""
         self.again = False
-        """Whether a call is made once more: host work is no news then, and one configuration is enough."""
+        """Whether a call is made once more: host work is no news then."""
         self.launches: list[records.Launch] = []
         self.compilable: dict[str, Compilable] = {}
         self._storages: dict[int, int] = {}
@@ -108,7 +108,7 @@ class Recorder:
         if not space:
             raise ValueError("Search space is empty.")
         with self._unobserved():
-            for configuration in space[:1] if self.again else space:
+            for configuration in space:
                 chosen = kernel if isinstance(kernel, Kernel) else kernel(configuration)
                 hinted = chosen.replace_hints(**(hints_fn(configuration) if hints_fn else {}))
                 self._record("tune", grid_fn(configuration), hinted, args_fn(configuration), repr(configuration))

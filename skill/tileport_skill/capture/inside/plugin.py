@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileport_skill.capture import records
@@ -28,17 +29,16 @@ from tileport_skill.capture.inside.c_calls import CallRecorder
 from tileport_skill.capture.inside.export import Exporter
 from tileport_skill.capture.inside.host import HostRecorder
 from tileport_skill.capture.inside.launches import Recorder
-from tileport_skill.capture.inside.port_calls import PortRecorder
+from tileport_skill.capture.inside.port_calls import PortRecorder, ports_for_references
 from tileport_skill.capture.inside.widen import Widening
 from tileport_skill.capture.inside.words import with_launchers_words
 from tileport_skill.capture.profiles import profile_of
-from tileport_skill.correctness.calls import is_performance
+from tileport_skill.correctness.calls import FIRST_SEED, is_performance
 from tileport_skill.kernel_code import launch_key
 from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, is_benchmark
 
 BACKEND_PARAMETERS = ("backend", "framework")
-SPELLINGS = {REFERENCE_BACKEND: {"cutile"}, PORT_BACKEND: {"cutile-rs", "cutile_rs"}}
-ALL_BACKENDS = {"triton", "pytorch", "torch", "tilecpp"}.union(*SPELLINGS.values())
+ALL_BACKENDS = {REFERENCE_BACKEND, PORT_BACKEND, "cutile_rs", "triton", "pytorch", "torch", "tilecpp"}
 
 REQUEST = json.loads(Path(os.environ["TILEPORT_CAPTURE"]).read_text(encoding="utf-8"))
 PROFILE = profile_of(REQUEST["arch"])
@@ -65,15 +65,18 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of the wanted backend; those that name none belong to the reference."""
+    """Keeps the tests of the reference, whichever side runs: a port's own list of cases decides nothing."""
     checks.install()
     if BACKEND == PORT_BACKEND:
         PORT.install_tuner()
     if AGAIN is not None:
         AGAIN.install()
+    if BACKEND == PORT_BACKEND:
+        ports_for_references()
     kept = [item for item in items if _wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
+    torch.manual_seed(FIRST_SEED)
     TORCH.append(guard.TorchAsItWas())
     gc.freeze()  # TileGym's tests collect garbage before each test, through every module that torch has loaded
 
@@ -85,8 +88,7 @@ def _wanted(item: pytest.Item) -> bool:
         values = [parameters.params[name] for name in BACKEND_PARAMETERS if name in parameters.params]
         for value in values or parameters.params.values():
             named |= {v for v in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(v, str)}
-    named &= ALL_BACKENDS
-    return named <= SPELLINGS[BACKEND] if named else BACKEND == REFERENCE_BACKEND
+    return named & ALL_BACKENDS <= {REFERENCE_BACKEND}
 
 
 @pytest.hookimpl(hookwrapper=True)
