@@ -14,6 +14,7 @@ from tests.skill.timing.conftest import RECORDED
 from tileport_skill.timing import gate, picture
 from tileport_skill.timing.records import Failed, Inconclusive, Passed, Timing
 
+A_DAY_LATER = RECORDED.parent / "2026-12-01-h200"
 FOLDERS = ("ours", "tilegym-1.5.1")
 
 
@@ -52,6 +53,29 @@ def test_the_same_goes_for_the_run_of_all_five_shipped_ports(five: Path) -> None
         "matmul": Failed,
     }
     assert all(row.null is not None and 0.98 < row.null.low <= row.null.high < 1.02 for t in timings for row in t.rows)
+
+
+@pytest.mark.parametrize(
+    ("archive", "folder", "verdicts"),
+    [
+        (
+            "drafts-five-processes",
+            "drafts",
+            {"rms_norm": Passed, "gelu": Passed, "relu": Passed, "swiglu": Inconclusive},
+        ),
+        ("attention-sink-six-processes", "attention_sink", {"attention_sink": Failed}),
+    ],
+)
+def test_a_day_later_the_same_samples_give_the_same_results_too(
+    archive: str, folder: str, verdicts: dict[str, type], tmp_path: Path
+) -> None:
+    with tarfile.open(A_DAY_LATER / f"{archive}.tar.xz") as opened:
+        opened.extractall(tmp_path, filter="data")
+    timings = gate.read(tmp_path / folder)
+    found = TypeAdapter(tuple[Timing, ...]).dump_python(timings, mode="json")
+    kept = json.loads((tmp_path / folder / "results.json").read_text(encoding="utf-8"))
+    assert rounded(json.loads(json.dumps(found))) == rounded(kept)
+    assert {timing.operator: type(timing.verdict) for timing in timings} == verdicts
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
