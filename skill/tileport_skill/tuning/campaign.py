@@ -35,6 +35,8 @@ PROCESSES = 5
 """Fresh processes that measure each winner again."""
 MOST_PROCESSES = 4 * PROCESSES
 """Processes started for these; some end early."""
+TOGETHER = 6
+"""Operators whose winners the same processes measure again: a run that is broken off keeps those it came to."""
 _MOST_ERRORS = 2
 """Processes in which the same row broke, after which it is not tried again."""
 _HANGS = 120.0
@@ -60,8 +62,8 @@ class Campaign:
         asked = operators or tuple(plan["operators"])
         self._probe(plan, asked)
         done = True
-        for operator in asked:
-            done = self._operator(operator, plan["operators"][operator]) and done
+        for first in range(0, len(asked), TOGETHER):
+            done = self._operators({name: plan["operators"][name] for name in asked[first : first + TOGETHER]}) and done
             if self.left < _LEAST_SECONDS:
                 return False
         return done
@@ -84,24 +86,33 @@ class Campaign:
         if f"sm_{major}{minor}" != plan["arch"]:
             raise RequestError(f"the plan is for {plan['arch']}, and this machine's GPU is sm_{major}{minor}.")
 
-    def _operator(self, operator: str, document: dict[str, Any]) -> bool:
-        if not self._searched(operator, document):
-            return False
-        path = self.folder.jobs(operator)
-        if not path.is_file():
-            write_json(path, jobs_of(document, self._searches(operator, document)))
-        jobs = read_json(path)
+    def _operators(self, documents: dict[str, Any]) -> bool:
+        """A few of them: each is searched by itself, and their winners are measured again in the same processes."""
+        searched = [name for name, document in documents.items() if self._searched(name, document)]
+        for name in searched:
+            path = self.folder.jobs(name)
+            if not path.is_file():
+                write_json(path, jobs_of(documents[name], self._searches(name, documents[name])))
+        return self._measured_again(searched) and len(searched) == len(documents)
+
+    def _measured_again(self, operators: Sequence[str]) -> bool:
         for process in range(MOST_PROCESSES):
-            well, badly = self._confirmed(operator)
-            if all(well[job["row"]] >= self.processes or badly[job["row"]] >= _MOST_ERRORS for job in jobs):
+            wanting = [name for name in operators if self._wants_more(name)]
+            if not wanting:
                 return True
-            if self.folder.samples(operator, process).is_file():
+            new = [name for name in wanting if not self.folder.samples(name, process).is_file()]
+            if not new:
                 continue
             if self.left < _LEAST_SECONDS:
                 return False
-            self.say(f"{operator}: process {process} measures {len(jobs)} winners …")
-            self._child(f"confirm-{operator}", "confirm", [operator, str(process), str(self._others())], self.left)
+            self.say(f"process {process} measures the winners of {', '.join(new)} …")
+            self._child("confirm", "confirm", [str(process), str(self._others()), *new], self.left)
         return False
+
+    def _wants_more(self, operator: str) -> bool:
+        well, badly = self._confirmed(operator)
+        jobs = read_json(self.folder.jobs(operator))
+        return any(well[job["row"]] < self.processes and badly[job["row"]] < _MOST_ERRORS for job in jobs)
 
     def _searched(self, operator: str, document: dict[str, Any]) -> bool:
         """Searches every call that is not held out; a process that ends early is followed by another."""

@@ -31,11 +31,12 @@ class SideProblem(Exception):
 
 
 class Bench:
-    """One operator's plan in one process."""
+    """A plan in one process: one operator of it at a time."""
 
     def __init__(self, folder: Path, operator: str, seconds: float) -> None:
-        self.folder, self.operator = TuningFolder(folder), operator
-        self.plan: dict[str, Any] = read_json(self.folder.plan)["operators"][operator]
+        self.folder = TuningFolder(folder)
+        self._document: dict[str, Any] = read_json(self.folder.plan)
+        self.turn_to(operator)
         self._ends = time.monotonic() + seconds
         self._before = integrity.snapshot()
         self._cold = torch.empty(COLD_BYTES >> 2, device="cuda", dtype=torch.int32)
@@ -45,6 +46,10 @@ class Bench:
         set_backend(BACKEND)
         self.tracer = Tracer()
         self.runner = Runner(self.tracer, self._flush, self.nvml.throttle)
+
+    def turn_to(self, operator: str) -> None:
+        """Makes this operator's part of the plan the one at hand."""
+        self.operator, self.plan = operator, self._document["operators"][operator]
 
     def _flush(self) -> None:
         self._cold.zero_()

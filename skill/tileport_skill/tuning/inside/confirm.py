@@ -1,7 +1,8 @@
 """A fresh process that measures choices again, as the timing measures ports: to judge by.
 
-`python -m tileport_skill.tuning.inside.confirm FOLDER SECONDS OPERATOR PROCESS OTHERS`. Its rows are those of
+`python -m tileport_skill.tuning.inside.confirm FOLDER SECONDS PROCESS OTHERS OPERATOR...`. Its rows are those of each
 `jobs/OPERATOR.json`, its samples in the timing's format: the reference's own choice is one side, the choice the other.
+Several operators share a process, for to start one takes as long as to measure one of them.
 """
 
 from __future__ import annotations
@@ -34,33 +35,42 @@ class OwnProblem(Exception):
 
 
 def main() -> int:
-    folder, seconds, operator, process, others = Path(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:6]
-    bench = Bench(folder, operator, seconds)
-    jobs = read_json(bench.folder.jobs(operator))
-    path = bench.folder.samples(operator, int(process))
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "process": int(process),
-        "started": time.time(),
-        "versions": versions(),
-        "others_before": int(others),
-        "calibration": [asdict(point) for point in calibrate(bench.tracer)],
-        "operator": operator,
-        "rows": [],
-    }
-    random.SystemRandom().shuffle(jobs)
-    slowest = 0.0
-    for job in jobs:
-        if bench.left < 2 * slowest:
-            return 4
-        started = time.monotonic()
-        document["rows"].append(_row(bench, job))
-        write_json(path, document)
-        slowest = max(slowest, time.monotonic() - started)
-        if not bench.works():
-            return 3
-    write_json(path, {**document, "calibration_after": [asdict(point) for point in calibrate(bench.tracer)]})
+    folder, seconds, process, others = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    operators = sys.argv[5:]
+    random.SystemRandom().shuffle(operators)
+    bench = Bench(folder, operators[0], seconds)
+    slowest, calibration = 0.0, _calibrated(bench)
+    for operator in operators:
+        bench.turn_to(operator)
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "process": process,
+            "started": time.time(),
+            "versions": versions(),
+            "others_before": others,
+            "calibration": calibration,
+            "operator": operator,
+            "rows": [],
+        }
+        path = bench.folder.samples(operator, process)
+        jobs = read_json(bench.folder.jobs(operator))
+        random.SystemRandom().shuffle(jobs)
+        for job in jobs:
+            if bench.left < 2 * slowest:
+                return 4
+            started = time.monotonic()
+            document["rows"].append(_row(bench, job))
+            write_json(path, document)
+            slowest = max(slowest, time.monotonic() - started)
+            if not bench.works():
+                return 3
+        calibration = _calibrated(bench)
+        write_json(path, {**document, "calibration_after": calibration})
     return 0
+
+
+def _calibrated(bench: Bench) -> list[dict[str, Any]]:
+    return [asdict(point) for point in calibrate(bench.tracer)]
 
 
 def _row(bench: Bench, job: dict[str, Any]) -> dict[str, Any]:
