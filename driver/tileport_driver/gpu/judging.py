@@ -25,7 +25,7 @@ from tileport_skill.tileir.verdicts import Equal
 FOLDER = "gpu"
 """In an attempt's folder: the evidence of the GPU gates."""
 _SECONDS = 4 * 3600.0
-"""Both sides' tests, at most 900 s each time they are waited for, and as long as timing takes, in pieces of 3,000 s."""
+"""Both sides' tests, at most 1,800 s each time they are waited for, and what timing takes, in pieces of 3,000 s."""
 
 
 def gpu_gates(tick: Callable[[str], None], evidence: Path | None = None) -> Callable[..., list[Gate]]:
