@@ -17,7 +17,7 @@ from tileport_skill.capture import stubs
 from tileport_skill.capture.cache import cache_folder
 from tileport_skill.capture.profiles import Profile
 from tileport_skill.errors import MachineryError, RequestError
-from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, Checkout, Operator, is_benchmark
+from tileport_skill.tilegym.operators import PORT_BACKEND, REFERENCE_BACKEND, UNTUNED, Checkout, Operator, is_benchmark
 from tileport_skill.tileir.assemble import tool
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -139,7 +139,7 @@ def _environment(session: Session, root: Path, scratch: Path) -> dict[str, str]:
     environment = child_environment(session.checkout, session.profile, scratch, root)
     environment["TILEPORT_CAPTURE"] = str(request)
     if not session.tuning:
-        environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
+        environment[UNTUNED] = "1"
     if session.of_port:
         environment |= _port_environment(session.library, scratch)
     return environment

@@ -1,7 +1,7 @@
 """One side's process: the operator's tests, twice, then the kept calls and their variations.
 
-The first round of everything lets tuners and compilers do their work; CUPTI, which takes one subscriber only and may
-be wanted by a tuner, records the second.
+The first round of the tests lets tuners and compilers do their work; CUPTI, which takes one subscriber only, records
+the second, and the calls after it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tileport_skill.correctness.records import Job, Observation, Role, read_job,
 from tileport_skill.correctness.replay import in_graph, observe, on_second_device, on_two_streams, on_two_threads
 from tileport_skill.correctness.tracing import Trace
 from tileport_skill.correctness.variations import VARIATIONS
+from tileport_skill.tilegym.operators import UNTUNED
 
 _SETTINGS: dict[str, Callable[..., Any]] = {
     "two streams": on_two_streams,
@@ -44,8 +45,6 @@ def main() -> int:
     snapshot = Snapshot()
     store = CallStore(calls) if role == "reference" else None
     _run_tests(job, role, out / files.TESTS, Plugin(job, role, store, None))
-    if job.tuned:
-        _tune(job, role, load_calls(calls), out)
     (out / files.DOING).write_text("the tests, traced", encoding="utf-8")
     trace = Trace()
     second = Plugin(job, role, None, trace)
@@ -54,6 +53,7 @@ def main() -> int:
         lines.writelines(to_json(run) + "\n" for run in second.results())
     if role == "reference":
         _wait_for_the_port()
+    os.environ[UNTUNED] = "1"  # as these calls were compared without a GPU
     _replay_all(job, role, load_calls(calls), out, trace)
     document = {
         "patched": snapshot.changed(),
@@ -83,14 +83,6 @@ def _wait_for_the_port() -> None:
     """What is expected is computed when the port's process is gone."""
     print("recorded", flush=True)
     sys.stdin.readline()
-
-
-def _tune(job: Job, role: Role, calls: list[dict[str, Any]], out: Path) -> None:
-    """Every call in every variation once: a tuner that times with CUPTI finds it taken as soon as we trace."""
-    for number, (item, call, arguments) in enumerate(_items(job, calls)):
-        if item.split(", ")[1] not in _SETTINGS:
-            (out / files.DOING).write_text(f"{item}, before it is traced", encoding="utf-8")
-            observe(item, implementation(call["name"], role), on_device(arguments), job.seed + number, None)
 
 
 def _replay_all(job: Job, role: Role, calls: list[dict[str, Any]], out: Path, trace: Trace) -> None:

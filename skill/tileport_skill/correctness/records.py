@@ -40,7 +40,8 @@ class Job:
     """The port's shared library, relative to `tree`."""
     library_sha256: str
     tuned: bool
-    """Whether both sides go through their tuners, which time nothing then; without, `TILEGYM_DISABLE_AUTOTUNE=1`."""
+    """Whether tests go through both sides' tuners, which time nothing here; without, `TILEGYM_DISABLE_AUTOTUNE=1`. The
+    calls after the tests are never tuned."""
     seed: int
     """Fresh for every run, so that no port can know its inputs."""
     base_tree: str = ""

@@ -33,6 +33,7 @@ def main() -> int:
     role: Role = "reference" if sys.argv[2] == "reference" else "port"
     untimed.install()
     importlib.import_module("tilegym.ops")
+    untimed.install_for_ports()
     count = 0
     for number, call in enumerate(load_calls(calls)):
         function = implementation(call["name"], role)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tileport_skill.correctness import files
 from tileport_skill.correctness.records import Role, Sanitized
+from tileport_skill.tilegym.operators import UNTUNED
 
 _CHILD = "tileport_skill.correctness.sanitized"
 _PLACES = ("/usr/local/cuda/bin/compute-sanitizer", "/opt/cuda/bin/compute-sanitizer")
@@ -55,7 +56,7 @@ def _watched(
     options = ["--tool=memcheck", "--report-api-errors=no", f"--error-exitcode={_FOUND}", f"--log-file={log}"]
     command = [program, *options, sys.executable, "-m", _CHILD, str(job), role, str(calls), str(made)]
     # With PyTorch's cache, a tensor's neighbours belong to its allocation.
-    alone = dict(environment) | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "TILEGYM_DISABLE_AUTOTUNE": "1"}
+    alone = dict(environment) | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", UNTUNED: "1"}
     try:
         done = subprocess.run(command, env=alone, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -37,6 +37,7 @@ from tileport_skill.correctness.records import (
     write_json,
 )
 from tileport_skill.errors import MachineryError
+from tileport_skill.tilegym.operators import UNTUNED
 
 _CHILD = "tileport_skill.correctness.child"
 SIDE_SECONDS = 1800.0
@@ -178,7 +179,7 @@ def _environment(job: Job, role: Role, recording: Path, bytecodes: Path) -> dict
         "CUTILE_TILEIRAS_PATH": str(recording),
     }
     if not job.tuned:
-        switches["TILEGYM_DISABLE_AUTOTUNE"] = "1"
+        switches[UNTUNED] = "1"
     if role == "reference":
         # cuTile Python may find its assembler in a package, past any PATH; it writes bytecode out itself.
         switches["CUDA_TILE_DUMP_BYTECODE"] = str(bytecodes)

@@ -23,7 +23,7 @@ from tileport_skill.capture.profiles import profile_of
 from tileport_skill.capture.records import Capture, Launch, ListArgument, TensorArgument
 from tileport_skill.capture.session import SYMBOL
 from tileport_skill.errors import RequestError
-from tileport_skill.tilegym.operators import Checkout, Operator
+from tileport_skill.tilegym.operators import UNTUNED, Checkout, Operator
 
 PLUGIN = "tileport_skill.running.inside.plugin"
 _PATIENCE = 20
@@ -129,7 +129,7 @@ def interpret(
         command += ["--continue-on-collection-errors", f"--rootdir={root.resolve()}", *tests]
         environment = _environment(checkout, root, request, arch)
         if not ports:  # a port is compiled for what the tuner's first configuration launches, as captures have it
-            environment["TILEGYM_DISABLE_AUTOTUNE"] = "1"
+            environment[UNTUNED] = "1"
         code, said = bounded(command, root, environment, _PATIENCE * seconds * (len(tests) + 5))
         if not answer.is_file():
             raise RequestError(f"The tests gave nothing with kernels interpreted (exit {code}):\n{said[-4000:]}")

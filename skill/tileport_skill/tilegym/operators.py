@@ -16,6 +16,8 @@ from tileport_skill.errors import RequestError
 
 REFERENCE_BACKEND = "cutile"
 PORT_BACKEND = "cutile-rs"
+UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
+"""The environment's switch, "1": operators do not ask their tuners, the few aside that ask always."""
 BENCHMARK_PREFIX = "bench_"
 
 

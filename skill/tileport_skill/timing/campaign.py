@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tileport_skill.errors import MachineryError, RequestError, TileportError
-from tileport_skill.tilegym.operators import Checkout, open_checkout
+from tileport_skill.tilegym.operators import UNTUNED, Checkout, open_checkout
 from tileport_skill.timing.inside.nvml import Nvml
 from tileport_skill.timing.machine import known_machine
 from tileport_skill.timing.plan import TRITON, Budget, make_plan
@@ -149,7 +149,7 @@ def environment(checkout: Checkout, library: Path, raw: RawFolder, tuning: bool)
         "TILEGYM_LOG_LEVEL": "WARNING",
         "PYTHONWARNINGS": "ignore",
     }
-    found.pop("TILEGYM_DISABLE_AUTOTUNE", None)
+    found.pop(UNTUNED, None)
     if tuning:
         found["CUTILE_TILEIRAS_PATH"] = str(_limited(raw, read_json(raw.plan)["compile_limit"]))
     return found

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tileport_skill.errors import MachineryError, RequestError, TileportError
+from tileport_skill.tilegym.operators import UNTUNED
 from tileport_skill.timing.inside.nvml import Nvml
 from tileport_skill.timing.machine import known_machine
 from tileport_skill.timing.raw import read_json, write_json
@@ -195,7 +196,7 @@ class Campaign:
             "TILEGYM_LOG_LEVEL": "WARNING",
             "PYTHONWARNINGS": "ignore",
         }
-        found.pop("TILEGYM_DISABLE_AUTOTUNE", None)
+        found.pop(UNTUNED, None)
         return found
 
 

@@ -18,11 +18,11 @@ import torch
 from tileport_skill.capture.records import AGAIN
 from tileport_skill.correctness.calls import Places, kind_of, map_tensors, tensors_in, why_not_kept
 from tileport_skill.correctness.variations import VARIATIONS
+from tileport_skill.tilegym.operators import UNTUNED
 
 LAYOUTS = ("padded rows", "every other element", "transposed", "misaligned", "size 1", "ragged", "ragged rows")
 """Those that change what the host passes on: values make no launch another one."""
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-UNTUNED = "TILEGYM_DISABLE_AUTOTUNE"
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
