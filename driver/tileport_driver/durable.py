@@ -2,8 +2,10 @@
 
 One workflow per attempt, one step per stage. Measured on DBOS 3.4: a workflow is only recovered by the executor of
 the same id and application version, and two live processes of one id run steps twice. So an attempt is its own
-executor, the version is pinned, and a file lock keeps a second process out. A failure of our machinery must not be
-recorded as a step's result: it leaves as a `BaseException`, which DBOS does not record, and the step stays undone.
+executor, and a file lock keeps a second process out. What is recovered goes through a queue, from which any process of
+the same version takes it, one that works on another attempt too, and can only let go of it; so the version is the
+attempt's own as well. A failure of our machinery must not be recorded as a step's result: it leaves as a
+`BaseException`, which DBOS does not record, and the step stays undone.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tileport_driver.database import progress_url
 from tileport_driver.failures import Transient
 from tileport_driver.store import AttemptFolder
 
-_APPLICATION_VERSION = "tileport-attempt-1"
+_FORMAT = "tileport-attempt-1"
 _running: dict[str, tuple[AttemptFolder, Host]] = {}
 
 
@@ -73,7 +75,7 @@ def _launched(attempt: AttemptFolder) -> Iterator[None]:
     config: DBOSConfig = {
         "name": "tileport",
         "system_database_url": progress_url(),
-        "application_version": _APPLICATION_VERSION,
+        "application_version": f"{_FORMAT} {attempt.id}",
         "executor_id": attempt.id,
         "log_level": "ERROR",
     }

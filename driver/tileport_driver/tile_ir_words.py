@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from tileport_driver.report import IrRow
-from tileport_skill.tileir.verdicts import Different, Equal, Unknown
-from tileport_skill.verify import Row
+from tileport_skill.tileir.verdicts import Different, Equal
+from tileport_skill.verify import Row, answered_for
 
 MOST_REASONS = 10
 
 
 def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """Why the rows do not pass, worst first, at most ten and a count; empty if all that count compute the same.
-
-    What awkward calls alone launch speaks against a port only where it is wrong: a port may refuse such a call, or copy
-    its inputs first, and the correctness gate refuses what it launches there unproved.
-    """
-    counted = _counted(rows)
+    """Why the rows do not pass, worst first, at most ten and a count; empty if all that count compute the same."""
+    counted = answered_for(rows)
     if not any(not row.awkward for row in counted):
         return ("The reference's tests launch nothing that the port would have to match.",)
     bad = sorted((row for row in counted if not computes_the_same(row)), key=lambda row: row.verdict.verdict)
@@ -29,7 +25,7 @@ def unequal(rows: tuple[Row, ...]) -> tuple[str, ...]:
 
 def equal(rows: tuple[Row, ...]) -> tuple[str, ...]:
     """What was shown, for rows that all compute the same."""
-    counted = [row for row in _counted(rows) if not row.awkward]
+    counted = [row for row in answered_for(rows) if not row.awkward]
     kinds = Counter((row.arch, why_equal(row)) for row in counted if isinstance(row.verdict, Equal))
     sentences = [f"{arch}: {count} compiled kernels equal by {rung}." for (arch, rung), count in sorted(kinds.items())]
     sentences += _of_other_speed([row for row in counted if not isinstance(row.verdict, Equal)])
@@ -70,10 +66,6 @@ def _of_awkward_calls(rows: list[Row]) -> list[str]:
     return [f"Strided, misaligned and odd inputs launch {len(rows)} kernels that no test does: {same} equal{left}."]
 
 
-def _counted(rows: tuple[Row, ...]) -> list[Row]:
-    return [row for row in rows if row.counts and not (row.awkward and isinstance(row.verdict, Unknown))]
-
-
 def computes_the_same(row: Row) -> bool:
     """Equal, or one dataflow with weaker promises or hints: how fast that is, the performance gate measures."""
     verdict = row.verdict
@@ -103,7 +95,7 @@ def table_rows(rows: tuple[Row, ...]) -> tuple[IrRow, ...]:
             reference_sha256=_cubin(row),
             port_sha256=_cubin(row),
         )
-        for row in _counted(rows)
+        for row in answered_for(rows)
         if not row.awkward or not computes_the_same(row)
     )
 

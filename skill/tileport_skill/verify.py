@@ -303,6 +303,15 @@ def _bare(sha256: str) -> str | None:
     return kernel.sha256 if kernel.text else None
 
 
+def answered_for(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """What a built port has to answer for, of all that can make the whole fail.
+
+    What awkward calls alone launch speaks against it only where it is wrong: a port may refuse such a call, or copy its
+    inputs first, and the correctness gate refuses what it launches there unproved.
+    """
+    return tuple(row for row in rows if row.counts and not (row.awkward and isinstance(row.verdict, Unknown)))
+
+
 def exit_status(rows: Iterable[Row]) -> int:
     """0 all equal, 10 one is different, 11 one is not known to be equal."""
     verdicts = [row.verdict for row in rows if row.counts]

@@ -227,6 +227,23 @@ def test_three_operators_end_once_each_though_a_worker_is_killed_and_another_han
     check_each_ended_once(3)
 
 
+@pytest.mark.usefixtures("database")
+def test_who_takes_a_job_over_goes_on_with_it_itself_though_others_work_on_the_same_database() -> None:
+    """DBOS queues what it recovers, and another process that took it from there could only let go of it."""
+    for request in requests(2):
+        jobs.submit(request)
+    busy = start(60, 3)
+    wait_for(lambda: len(traced()) >= 1)
+    for _ in range(3):
+        killed = start(1, 1)
+        wait_for(lambda killed=killed: any(pid == str(killed.pid) for pid, *_ in traced()), 30)
+        killed.kill()
+        killed.wait()
+    last = start(1, 0.05)
+    assert [busy.wait(120), last.wait(120)] == [0, 0]
+    check_each_ended_once(2)
+
+
 def check_no_finished_stage_was_done_again(count: int) -> None:
     """A stage is done again only if who came to its end was killed before that was written down, as DBOS says."""
     ends: dict[tuple[str, str], list[str]] = {}
