@@ -78,7 +78,8 @@ def on_two_streams(function: Callable[..., Any], arguments: Any, seed: int) -> A
 
 def on_two_threads(function: Callable[..., Any], arguments: Any, seed: int) -> Any:
     """The same call from two threads at once, each on a stream of its own."""
-    copies, found = _copies(arguments), dict[int, Any]()
+    copies = _copies(arguments)
+    found: dict[int, Any] = {}
 
     def work(number: int) -> None:
         try:
