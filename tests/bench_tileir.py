@@ -88,7 +88,7 @@ def deciding(captured: Capture) -> dict[str, str]:
 
 
 def _decide(a: bytes, b: bytes, launches: Sequence[LaunchShape] = (), quick: bool = False) -> str:
-    return compare(a, b, ARCH, Budget(graphs_first=quick), launches).verdict
+    return compare(a, b, ARCH, Budget(any_speed=quick), launches).verdict
 
 
 def mutants() -> dict[str, str]:

@@ -71,7 +71,7 @@ def verify_command(
     found = find_operator(read_operators(checkout), operator)
     program = None if library else Emitter(emitter or built_emitter())
     with tempfile.TemporaryDirectory(prefix="tileport-verify-") as folder:
-        budget = replace(BUDGET, seconds=seconds, assembling=assembling, graphs_first=quick)
+        budget = replace(BUDGET, seconds=seconds, assembling=assembling, any_speed=quick)
         rows = verify(
             checkout,
             found,

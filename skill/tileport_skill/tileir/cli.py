@@ -47,7 +47,7 @@ def compare_command(
     except RequestError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
-    verdict = compare_sources(sources[0], sources[1], arch, Budget(graphs_first=quick))
+    verdict = compare_sources(sources[0], sources[1], arch, Budget(any_speed=quick))
     if html is not None:
         html.write_text(side_by_side(verdict, sources[0].text, sources[1].text), encoding="utf-8")
     if json:

@@ -1,4 +1,4 @@
-"""Rewrite rules for what is done to a constant: converted, read as other bits, or used to shift by.
+"""Rewrite rules for what is done to a constant: converted, compared, read as other bits, or used to shift by.
 
 They hold because the interpreter's own arithmetic computes the result.
 """
@@ -9,6 +9,7 @@ import numpy as np
 
 from tileport_skill.tileir.elements import STORAGE, canonical, is_float, narrow, read_constant
 from tileport_skill.tileir.keys import whole_number
+from tileport_skill.tileir.known_branches import holds
 from tileport_skill.tileir.numbering import Key, Numbering
 from tileport_skill.tileir.rewriting import Rule, attributes, made_by, operands, plain, tile_type, type_of
 from tileport_skill.tileir.types import Tile
@@ -102,6 +103,36 @@ def _of_one(numbering: Numbering, key: Key) -> Key | None:
     return ("constant", text, type_) if (sums or largest) and both else None
 
 
+_TRUTHS = {"true": 1, "false": 0}
+
+
+def _truth(numbering: Numbering, number: int) -> int | None:
+    key = numbering.keys[number]
+    return _TRUTHS.get(str(key[1])) if key[0] == "constant" else None
+
+
+def _compared(numbering: Numbering, key: Key) -> Key | None:
+    """cuTile Rust leaves to the assembler what cuTile Python compares while it traces."""
+    if key[0] != "cmpi":
+        return None
+    truths = [_truth(numbering, part) for part in operands(key)]
+    left, right = (whole_number(numbering.keys[part]) if truth is None else truth
+                   for part, truth in zip(operands(key), truths, strict=True))  # fmt: skip
+    known = None if left is None or right is None else holds(attributes(key), None not in truths, left, right)
+    return None if known is None else ("constant", "true" if known else "false", tile_type(key))
+
+
+def _truths(numbering: Numbering, key: Key) -> int | None:
+    """x & true is x, and so are x | false and x ^ false."""
+    neutral = {"andi": 1, "ori": 0, "xori": 0}.get(str(key[0]))
+    if neutral is None:
+        return None
+    left, right = operands(key)
+    if _truth(numbering, right) == neutral:
+        return left
+    return right if _truth(numbering, left) == neutral else None
+
+
 OF_CONSTANTS: tuple[Rule, ...] = (
     Rule("sum of one constant", _of_one),
     Rule("converted constant", _converted),
@@ -109,4 +140,6 @@ OF_CONSTANTS: tuple[Rule, ...] = (
     Rule("widened constant", _widened),
     Rule("bits of a constant", _bits),
     Rule("x << c", _shift),
+    Rule("compared constants", _compared),
+    Rule("x & true", _truths),
 )

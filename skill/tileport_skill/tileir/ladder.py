@@ -15,6 +15,8 @@ from tileport_skill.tileir.assemble import Cubin, Refused, assemble, disassemble
 from tileport_skill.tileir.cubin import Cubins, measured, speed_witness
 from tileport_skill.tileir.differences import Side, uncovered
 from tileport_skill.tileir.graph import build
+from tileport_skill.tileir.known_branches import NAME as KNOWN_BRANCH
+from tileport_skill.tileir.known_branches import settle
 from tileport_skill.tileir.launch import LaunchShape
 from tileport_skill.tileir.numbering import Numbering
 from tileport_skill.tileir.parse import ParseError, parse
@@ -119,10 +121,9 @@ def compare_in(a: Source, b: Source, setting: Setting) -> Verdict:
     if unlike:
         return Unknown(reasons=(unlike,))
     try:
-        if setting.budget.graphs_first:
-            decided, _ = _by_graphs(modules[0], modules[1], _GRAPHS_FIRST, setting)
-            if isinstance(decided, Equal):
-                return decided
+        decided = _graphs_first(modules[0], modules[1], setting)
+        if decided is not None:
+            return decided
         cubins = _assemble(a, b, setting)
         if isinstance(cubins, Refused):
             return Unknown(reasons=(cubins.reason,))
@@ -130,6 +131,17 @@ def compare_in(a: Source, b: Source, setting: Setting) -> Verdict:
     except _ODD as error:
         # Text that no verifier has seen can break any rule of the dialect. Saying so is always sound.
         return _unread(a, b, setting, _odd(error))
+
+
+def _graphs_first(a: Module, b: Module, setting: Setting) -> Equal | None:
+    """What the graphs alone show equal; with a condition only where any speed will do, as a cubin needs none."""
+    if not (setting.budget.graphs_first or setting.budget.any_speed):
+        return None
+    decided, _ = _by_graphs(a, b, _GRAPHS_FIRST, setting)
+    if not isinstance(decided, Equal):
+        return None
+    conditional = decided.proof.over_reals or decided.proof.while_true
+    return None if conditional and not setting.budget.any_speed else decided
 
 
 _ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError, MemoryError)
@@ -247,20 +259,23 @@ def _by_rules(a: Module, b: Module, cubins: Cubins | str, setting: Setting) -> V
     What arguments are in every launch comes last: a proof that needs it says so.
     """
     kinds = (EXACT, (*EXACT, *IN_RANGE), (*EXACT, *IN_RANGE, *OVER_REALS))
+    settled = (settle(a), settle(b))
+    also = [] if settled[0] is a and settled[1] is b else [KNOWN_BRANCH]
     ways = [(rules, fixed) for fixed in ({}, setting.fixed)[: 2 if setting.fixed else 1] for rules in kinds]
     for rules, fixed in ways:
         closure = Closure(rules)
         numbering = Numbering(closure)
-        graphs = [build(module.entries[0], numbering, fixed=fixed) for module in (a, b)]
-        left, right = (Side(m, m.entries[0], graph) for m, graph in zip((a, b), graphs, strict=True))
+        graphs = [build(module.entries[0], numbering, fixed=fixed) for module in settled]
+        left, right = (Side(m, m.entries[0], graph) for m, graph in zip(settled, graphs, strict=True))
         if left.graph.whole != right.graph.whole:
             continue
         numbers = ", ".join(f"{place} is {value}" for place, value in sorted(fixed.items()))
         known = [f"the arguments, counted from 0, are as every launch has them: {numbers}"] if fixed else []
+        also += ["arguments that every launch fixes"] if known else []
         proof = Proof(
             rung="named rules",
             text="Both sides compute the same graph once rewritten by the rules named.",
-            rules=tuple(sorted({*closure.used, *(["arguments that every launch fixes"] if known else [])})),
+            rules=tuple(sorted({*closure.used, *also})),
             over_reals=any(rule.over_reals for rule in closure.used.values()),
             while_true=(*sorted({rule.while_true for rule in closure.used.values() if rule.while_true}), *known),
         )
@@ -314,7 +329,7 @@ def _same_graph(
         reason = "The graphs are the same, but the second side promises more than the first"
         tried = f"; all {len(setting.launches)} launches known keep it" if setting.launches else ""
         return Unknown(reasons=(f"{reason}{tried}.",), differences=found)
-    if slow and setting.budget.graphs_first:
+    if slow and setting.budget.any_speed:
         return Equal(proof=_any_speed(proof), differences=(*checked, *_as_notes(slow)))
     if slow:
         if isinstance(cubins, str):

@@ -164,6 +164,21 @@ CASES = {
         z3.And(z3.Not(x < y) == (x >= y), z3.Not(x > y) == (x <= y), z3.Not(x == y) == (x != y),
                z3.Not(z3.ULT(x, y)) == z3.UGE(x, y), z3.Not(z3.Not(p)) == p),
     ),
+    "compared constants": integer(
+        "%c = cmpi less_than %n1, %n0, signed : tile<8xi32> -> tile<8xi1>\n%d = cmpi equal %n1, %n1, unsigned : "
+        "tile<8xi32> -> tile<8xi1>\n%e = cmpi not_equal %c, %d, unsigned : tile<8xi1> -> tile<8xi1>\n"
+        "%r = select %e, %x, %y : tile<8xi1>, tile<8xi32>",
+        "%e = constant <i1: true> : tile<8xi1>\n%r = select %e, %x, %y : tile<8xi1>, tile<8xi32>",
+    ),
+    "x & true": integer(
+        "%t = constant <i1: true> : tile<8xi1>\n%f = constant <i1: false> : tile<8xi1>\n"
+        "%c = cmpi less_than %x, %y, signed : tile<8xi32> -> tile<8xi1>\n%a = andi %c, %t : tile<8xi1>\n"
+        "%b = ori %f, %a : tile<8xi1>\n%d = xori %b, %f : tile<8xi1>\n"
+        "%r = select %d, %x, %y : tile<8xi1>, tile<8xi32>",
+        "%c = cmpi less_than %x, %y, signed : tile<8xi32> -> tile<8xi1>\n"
+        "%r = select %c, %x, %y : tile<8xi1>, tile<8xi32>",
+        z3.And(z3.And(p, True) == p, z3.Or(p, False) == p, z3.Xor(p, False) == p),
+    ),
     "select": integer(
         "%t = constant <i1: true> : tile<8xi1>\n%a = trunci %x : tile<8xi32> -> tile<8xi1>\n"
         "%b = xori %a, %t : tile<8xi1>\n%r = select %b, %x, %y : tile<8xi1>, tile<8xi32>",
