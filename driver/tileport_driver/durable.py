@@ -5,15 +5,21 @@ the same id and application version, and two live processes of one id run steps 
 executor, and a file lock keeps a second process out. What is recovered goes through a queue, from which any process of
 the same version takes it, one that works on another attempt too, and can only let go of it; so the version is the
 attempt's own as well. A failure of our machinery must not be recorded as a step's result: it leaves as a
-`BaseException`, which DBOS does not record, and the step stays undone.
+`BaseException`, which DBOS does not record, and the step stays undone. Nor does DBOS tell who waits for a workflow that
+it recovered: that one would wait for ever, so the stage tells it itself.
+
+Progress is of a folder, not of a name: where somebody removed an attempt's folder, what was done in it is to do again.
 """
 
 from __future__ import annotations
 
+import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID
+from dbos import DBOS, DBOSConfig, SetWorkflowID, WorkflowHandle
 
 from tileport_driver.alone import alone
 from tileport_driver.attempt import STAGES, Host, timed
@@ -23,7 +29,21 @@ from tileport_driver.failures import Transient
 from tileport_driver.store import AttemptFolder
 
 _FORMAT = "tileport-attempt-1"
-_running: dict[str, tuple[AttemptFolder, Host]] = {}
+_LOOK_SECONDS = 1.0
+_UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """An attempt that this process works on, and what stopped it."""
+
+    attempt: AttemptFolder
+    host: Host
+    undone: threading.Event = field(default_factory=threading.Event)
+    cause: BaseException | None = None
+
+
+_running: dict[str, _Work] = {}
 
 
 class Undone(BaseException):
@@ -36,47 +56,71 @@ class Undone(BaseException):
 
 def run_durably(attempt: AttemptFolder, host: Host) -> None:
     """Runs the attempt's remaining stages to its outcome. Raises what stopped it, leaving it resumable."""
-    _running[attempt.id] = (attempt, host)  # before launching: that is when a stage left undone begins again
-    with alone(attempt), _launched(attempt):
-        if DBOS.get_workflow_status(attempt.id) is None:
-            with SetWorkflowID(attempt.id):
-                handle = DBOS.start_workflow(_attempt, attempt.id)
-        else:
-            handle = DBOS.retrieve_workflow(attempt.id)
-        try:
-            handle.get_result()
-        except Undone as undone:
-            raise undone.cause from undone
-        finally:
-            del _running[attempt.id]
+    work = _Work(attempt, host)
+    with alone(attempt):
+        key = _key(attempt)
+        _running[key] = work  # before launching: that is when a stage left undone begins again
+        with _launched(key):
+            try:
+                _outlast(_workflow(key), work)
+            finally:
+                del _running[key]
+
+
+def _key(attempt: AttemptFolder) -> str:
+    """What DBOS knows the attempt by, made with its folder and gone with it."""
+    path = attempt.path / "progress"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        part.write_text(f"{attempt.id} {secrets.token_hex(4)}", encoding="utf-8")
+        part.replace(path)
+    return path.read_text(encoding="utf-8")
+
+
+def _workflow(key: str) -> WorkflowHandle[None]:
+    if DBOS.get_workflow_status(key) is not None:
+        return DBOS.retrieve_workflow(key)
+    with SetWorkflowID(key):
+        return DBOS.start_workflow(_attempt, key)
+
+
+def _outlast(handle: WorkflowHandle[None], work: _Work) -> None:
+    """Waits until all stages are done. Raises what left one undone."""
+    while not work.undone.wait(_LOOK_SECONDS):
+        if handle.get_status().status not in _UNFINISHED:
+            return handle.get_result()
+    assert work.cause is not None
+    raise work.cause
 
 
 @DBOS.workflow(name="attempt")
-def _attempt(attempt_id: str) -> None:
+def _attempt(key: str) -> None:
     for name in STAGES:
-        _stage(attempt_id, name)
+        _stage(key, name)
 
 
 @DBOS.step(name="stage")
-def _stage(attempt_id: str, name: str) -> None:
-    if attempt_id not in _running:  # nobody here waits for it any more; recorded as an error it could never be resumed
-        raise Undone(Transient(f"{attempt_id} is let go of in this process"))
-    attempt, host = _running[attempt_id]
+def _stage(key: str, name: str) -> None:
+    if key not in _running:  # nobody here waits for it any more; recorded as an error it could never be resumed
+        raise Undone(Transient(f"{key.split()[0]} is let go of in this process"))
+    work = _running[key]
     try:
-        if host.stop():  # asked to, or another worker has the job: what was begun is done, nothing more is begun
+        if work.host.stop():  # asked to, or another worker has the job: what was begun is done, nothing more is begun
             raise Stopped
-        timed(attempt, name, host)
+        timed(work.attempt, name, work.host)
     except BaseException as error:
+        work.cause = error
+        work.undone.set()
         raise Undone(error) from error
 
 
 @contextmanager
-def _launched(attempt: AttemptFolder) -> Iterator[None]:
+def _launched(key: str) -> Iterator[None]:
     config: DBOSConfig = {
         "name": "tileport",
         "system_database_url": progress_url(),
-        "application_version": f"{_FORMAT} {attempt.id}",
-        "executor_id": attempt.id,
+        "application_version": f"{_FORMAT} {key}",
+        "executor_id": key,
         "log_level": "ERROR",
     }
     DBOS(config=config)
