@@ -232,14 +232,15 @@ def test_who_takes_a_job_over_goes_on_with_it_itself_though_others_work_on_the_s
     """DBOS queues what it recovers, and another process that took it from there could only let go of it."""
     for request in requests(2):
         jobs.submit(request)
-    busy = start(60, 3)
+    busy = start(60, -1)
     wait_for(lambda: len(traced()) >= 1)
     for _ in range(3):
         killed = start(1, 1)
-        wait_for(lambda killed=killed: any(pid == str(killed.pid) for pid, *_ in traced()), 30)
+        wait_for(lambda killed=killed: any(pid == str(killed.pid) for pid, *_ in traced()), 60)
         killed.kill()
         killed.wait()
     last = start(1, 0.05)
+    Path(os.environ["TILEPORT_STATE"], "go").touch()
     assert [busy.wait(120), last.wait(120)] == [0, 0]
     check_each_ended_once(2)
 

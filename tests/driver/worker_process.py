@@ -1,6 +1,7 @@
 """A worker as a process of its own, whose attempts have small stages without Docker: what is tested is who does them.
 
-Arguments: seconds of a lease, seconds that each stage takes. Every stage writes a line to `trace` in the state folder.
+Arguments: seconds of a lease, seconds that each stage takes; fewer than none: until there is a file `go` in the state
+folder, where every stage writes a line to `trace`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def stage(name: str, seconds: float) -> Any:
     def run(attempt: AttemptFolder, host: Any) -> None:
         trace(attempt, f"begin {name}")
         attempt.work.mkdir(exist_ok=True)
-        time.sleep(seconds)
+        time.sleep(max(0.0, seconds))
+        while seconds < 0 and not (state_dir() / "go").exists():
+            time.sleep(0.05)
         if name == "publish":
             attempt.write("outcome", NotPorted(reasons=("as the test says",)))
         trace(attempt, f"end {name}")
