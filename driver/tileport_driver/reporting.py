@@ -74,7 +74,7 @@ def ir_rows(attempt: AttemptFolder) -> tuple[IrRow, ...]:
 
 def timings(attempt: AttemptFolder) -> tuple[Timing, ...]:
     """What was measured on a GPU, judged again from the samples; what cannot be read is left out: its gate said why."""
-    folder = attempt.evidence / TIMING
+    folder = attempt.gpu / TIMING
     if not (folder / "plan.json").is_file():
         return ()
     try:

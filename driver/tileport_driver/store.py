@@ -20,6 +20,8 @@ from tileport_driver.records import Acceptance, AgentCheckout, AgentRun, DraftRu
 from tileport_skill.errors import MachineryError, RequestError
 
 Record = TypeVar("Record")
+GPU = "gpu"
+"""In an attempt's folder: what the gates that need a GPU wrote, here or on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class AttemptFolder:
     def evidence(self) -> Path:
         """What the judging container wrote."""
         return self.path / "evidence"
+
+    @property
+    def gpu(self) -> Path:
+        return self.path / GPU
 
     @property
     def work(self) -> Path:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,10 @@ cp -r "/toolchain/$4/port/." /work/ && cp "/toolchain/$4/draft.json" /draft/
 """
 JUDGE = """#!/bin/sh
 sleep 0.6
-test -f "/work/src/tilegym/ops/cutile_rs/$6.py" && cp "/toolchain/$6/findings.json" /evidence/
+test -f "/work/src/tilegym/ops/cutile_rs/$6.py" && echo built > /evidence/build.log &&
+    cp "/toolchain/$6/findings.json" /evidence/
 """
+IMAGE = f"tileport-test-small:{sha256((DRAFT + JUDGE).encode()).hexdigest()[:12]}"
 LEASE = 3.0
 DELAYS = (0.2,) * 8
 RUNTIME = "TILEPORT_TEST_RUNTIME"
@@ -118,24 +121,25 @@ def equal_row(name: str) -> Row:
 
 def image(client: docker.DockerClient) -> str:
     """A shell and what the two programs call, from this machine, as no registry is asked."""
-    found = client.images.list("tileport-test-small:x")
+    found = client.images.list(IMAGE)
     if found:
-        return "tileport-test-small:x"
+        return IMAGE
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", dereference=True) as tape:
         for path in _files():
             tape.add(path, arcname=path.lstrip("/"))
-        for name, text in (("usr/bin/python3", DRAFT), ("usr/bin/judge", JUDGE)):
-            member = tarfile.TarInfo(name)
+        for program, text in (("usr/bin/python3", DRAFT), ("usr/bin/judge", JUDGE)):
+            member = tarfile.TarInfo(program)
             member.size, member.mode = len(text), 0o755
             tape.addfile(member, io.BytesIO(text.encode()))
-        for name in ("tmp", "work", "draft", "evidence", "base", "toolchain"):
-            member = tarfile.TarInfo(name)
+        for folder in ("tmp", "work", "draft", "evidence", "base", "toolchain"):
+            member = tarfile.TarInfo(folder)
             member.type, member.mode = tarfile.DIRTYPE, 0o1777
             tape.addfile(member)
+    name, tag = IMAGE.split(":")
     changes = ['ENTRYPOINT ["/usr/bin/judge"]', "ENV PATH=/usr/bin:/bin"]
-    client.api.import_image_from_data(data.getvalue(), repository="tileport-test-small", tag="x", changes=changes)
-    return "tileport-test-small:x"
+    client.api.import_image_from_data(data.getvalue(), repository=name, tag=tag, changes=changes)
+    return IMAGE
 
 
 def _files() -> list[str]:

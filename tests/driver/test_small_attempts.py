@@ -26,6 +26,7 @@ from tileport_driver import attempt as attempts
 from tileport_driver import jobs, ledger
 from tileport_driver.container import STATE_LABEL
 from tileport_driver.host.engine import docker_engine
+from tileport_driver.reporting import timings
 from tileport_driver.requests import Order, make_request
 from tileport_driver.store import all_attempts
 from tileport_driver.terminal import show_jobs
@@ -200,6 +201,10 @@ def test_two_workers_of_the_gpu_queue_judge_what_waits_one_after_the_other_and_s
     assert [job.result for job in jobs.all_jobs() if job.queue == "gpu"] == ["ported", "ported"]
     assert [one.outcome().kind for one in all_attempts()] == ["ported", "ported"]  # type: ignore[union-attr]
     assert (state / "state" / TRACE).read_text().split() == ["begin", "end"] * 2
+    for one in all_attempts():
+        named = [name for gate in one.acceptance().gates for name in getattr(gate, "files", ())]  # type: ignore[union-attr]
+        assert [name for name in named if not (one.path / name).exists()] == []
+        assert len(timings(one)) == 1, "the report shows what was measured"
 
 
 def check_many(bench: Bench, workers: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,23 +23,27 @@ from tileport_skill.errors import MachineryError
 from tileport_skill.judge.findings import Findings
 from tileport_skill.tileir.verdicts import Equal
 
-FOLDER = "gpu"
-"""In an attempt's folder: the evidence of the GPU gates."""
 _SECONDS = 4 * 3600.0
 """Both sides' tests, at most 1,800 s each time they are waited for, and what timing takes, in pieces of 3,000 s."""
 
 
 def gpu_gates(tick: Callable[[str], None], evidence: Path | None = None) -> Callable[..., list[Gate]]:
-    """The gates as acceptance calls them. With `evidence` they are judged from it; without, on the GPU at hand."""
+    """The gates as acceptance calls them. With `evidence` they are judged from it; without, on the GPU at hand.
+
+    Either way the attempt keeps what they were judged from.
+    """
 
     def gates(attempt: AttemptFolder, record: AgentCheckout, patch: Patch) -> list[Gate]:
         how = command_line(record)
-        folder = evidence
-        if folder is None:
+        folder = attempt.gpu
+        if evidence is not None:
+            read_evidence(evidence, patch, None)
+            shutil.copytree(evidence, folder, dirs_exist_ok=True)
+        else:
             missing = [need for need in needs() if not need.ok]
             if missing:
                 return not_run(f"This machine lacks {', '.join(need.what for need in missing)}.", how)
-            folder = _run_here(attempt, record, patch, tick)
+            _run_here(attempt, record, patch, tick)
         findings = _findings(attempt)
         built = findings.build.library_sha256 if findings else None
         found = read_evidence(folder, patch, built)
@@ -67,9 +72,9 @@ def command_line(record: AgentCheckout) -> str:
     )
 
 
-def _run_here(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tick: Callable[[str], None]) -> Path:
+def _run_here(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tick: Callable[[str], None]) -> None:
     """Packs, runs the pack in a process of its own, and keeps the evidence with the attempt."""
-    folder, out = attempt.work / "gpu-pack", attempt.path / FOLDER
+    folder, out = attempt.work / "gpu-pack", attempt.gpu
     tick("correctness on the GPU")
     pack(record, patch, attempt.work / "base", attempt.work / "judge", folder)
     environment = dict(os.environ) | {"PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
@@ -83,7 +88,6 @@ def _run_here(attempt: AttemptFolder, record: AgentCheckout, patch: Patch, tick:
         raise MachineryError(f"the GPU gates took more than {_SECONDS:.0f} s; see {out}") from error
     if not (out / EVIDENCE).is_file():
         raise MachineryError(f"the GPU gates broke down:\n{done.stderr[-1500:] or done.stdout[-1500:]}")
-    return out
 
 
 def _findings(attempt: AttemptFolder) -> Findings | None:

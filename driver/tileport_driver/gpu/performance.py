@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tileport_driver.records import Failed, Gate, NotRun, Passed
+from tileport_driver.store import GPU
 from tileport_skill.errors import RequestError
 from tileport_skill.timing import records
 from tileport_skill.timing.gate import read
@@ -29,7 +30,7 @@ def performance_gate(evidence: Path, operator: str, library_sha256: str, how: st
 
 def gate_of(timing: records.Timing, how: str) -> Gate:
     """The verdict over all rows, each row a sentence. Pure."""
-    files = (f"{FOLDER}/plan.json", f"{FOLDER}/machine.json")
+    files = (f"{GPU}/{FOLDER}/plan.json", f"{GPU}/{FOLDER}/machine.json")
     match timing.verdict:
         case records.Passed():
             return Passed(gate="performance", evidence=_facts(timing), files=files)

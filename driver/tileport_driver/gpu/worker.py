@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tileport_driver.progress import Progress
 from tileport_driver.records import MachineryFailed, Refused, Unproved
 from tileport_driver.reporting import write_report
 from tileport_driver.service import Ended
-from tileport_driver.store import attempt_of
+from tileport_driver.store import AttemptFolder, attempt_of
 from tileport_skill.errors import MachineryError, RequestError
 
 
@@ -42,16 +43,25 @@ def serve_gpu(lease: Lease, stop: Callable[[], bool]) -> Ended:
         base=request.base_commit,
     )
     try:
-        acceptance, _ = judge_patch(question, Progress(), stop)
+        acceptance, judged = judge_patch(question, Progress(), stop)
     except Transient:
         raise
     except MachineryError as error:
         return Ended(MachineryFailed(reason=str(error)), attempt)
     if not jobs.renew(lease):  # another worker judges it meanwhile; what this one found comes too late
         raise Stopped
+    _keep_evidence(judged, attempt)
     settled = settle(acceptance, outcome.delivery)
     attempt.write("acceptance", acceptance)
     attempt.write("outcome", settled)
     ledger.settle(attempt.id, settled, request.engine)
     write_report(attempt)
     return Ended(settled, attempt)
+
+
+def _keep_evidence(judged: AttemptFolder, attempt: AttemptFolder) -> None:
+    """The gates name files of the attempt's folder: those of this judgement, not of the one before it."""
+    for new, old in ((judged.evidence, attempt.evidence), (judged.gpu, attempt.gpu)):
+        if new.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            shutil.copytree(new, old)
