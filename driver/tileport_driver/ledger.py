@@ -3,6 +3,9 @@
 An attempt belongs to repository, operator, hash of the reference, and engine. It is spent when an agent came to its end
 and its port was judged; what our machinery broke, what was refused and what could not be proved costs nothing. Neither
 a restart nor a new commit that leaves the reference alone changes the count; a maintainer may grant one more.
+
+What a model wrote and no GPU has judged yet waits, and no other is begun meanwhile: asked for again and again it would
+be paid for again and again. A script and a program give the same once more and cost nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +13,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Boolean, Column, Connection, Integer, String, Table, Text, and_, func, insert, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Integer,
+    String,
+    Table,
+    Text,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from tileport_driver.database import TABLES, transaction
-from tileport_driver.records import EngineName, NotPorted, Outcome, Ported, PortRequest
+from tileport_driver.records import EngineName, NotPorted, Outcome, Ported, PortRequest, Unproved
 from tileport_skill.errors import RequestError
 
 MAX_ATTEMPTS = 2
@@ -28,6 +45,12 @@ _ATTEMPTS = Table(
     Column("ended", String(40)),
     Column("spent", Boolean, nullable=False, default=False),
     Column("diagnosis", Text),
+)
+_WAITING = Table(
+    "tileport_waiting",
+    TABLES,
+    Column("request", String(600), primary_key=True),
+    Column("attempt", String(200), nullable=False),
 )
 _GRANTS = Table(
     "tileport_grants",
@@ -57,6 +80,13 @@ class Unfinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """One of the same request waits for a GPU's judgement, which decides whether there is to be another."""
+
+    attempt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     by: str
     why: str
@@ -77,8 +107,8 @@ def request_key(request: PortRequest) -> str:
     return f"{request.repository}\0{request.operator}\0{request.reference_hash}\0{request.engine}".replace("\0", "|")
 
 
-def begin(request: PortRequest, attempt: str) -> Begun | Unfinished:
-    """Enters `attempt` as begun, unless one is unfinished. Raises `RequestError` when all are spent."""
+def begin(request: PortRequest, attempt: str) -> Begun | Unfinished | Waiting:
+    """Enters `attempt` as begun, unless one is unfinished or waits. Raises `RequestError` when all are spent."""
     key = request_key(request)
     with transaction() as connection:
         _one_at_a_time(connection, key)
@@ -87,6 +117,9 @@ def begin(request: PortRequest, attempt: str) -> Begun | Unfinished:
         ).scalar()
         if open_one is not None:
             return Unfinished(attempt=open_one)
+        waits = connection.execute(select(_WAITING.c.attempt).where(_WAITING.c.request == key)).scalar()
+        if waits is not None:
+            return Waiting(attempt=waits)
         account = _account(connection, key)
         if account.spent >= account.allowed:
             raise RequestError(_all_spent(request.operator, account))
@@ -104,12 +137,17 @@ def end(attempt: str, outcome: Outcome, engine: EngineName = "anthropic") -> Non
     """Enters how an attempt ended; again is fine. One that is not in the ledger is left alone."""
     with transaction() as connection:
         first = update(_ATTEMPTS).where(_ATTEMPTS.c.attempt == attempt, _ATTEMPTS.c.ended.is_(None))
-        connection.execute(first.values(ended=_now(), **_entry(outcome, engine)))
+        done = connection.execute(first.values(ended=_now(), **_entry(outcome, engine)))
+        if done.rowcount and isinstance(outcome, Unproved) and engine == "anthropic":
+            request = select(_ATTEMPTS.c.request).where(_ATTEMPTS.c.attempt == attempt).scalar_subquery()
+            connection.execute(insert(_WAITING).values(request=request, attempt=attempt))
 
 
 def settle(attempt: str, outcome: Outcome, engine: EngineName) -> None:
-    """Enters what a GPU's judgement made of an attempt that had ended unproved."""
+    """Enters what a GPU's judgement made of an attempt that had ended unproved; unproved still, it waits on."""
     with transaction() as connection:
+        if not isinstance(outcome, Unproved):
+            connection.execute(delete(_WAITING).where(_WAITING.c.attempt == attempt))
         connection.execute(update(_ATTEMPTS).where(_ATTEMPTS.c.attempt == attempt).values(**_entry(outcome, engine)))
 
 
@@ -120,12 +158,13 @@ def _entry(outcome: Outcome, engine: EngineName) -> dict[str, object]:
 
 
 def grant(request: PortRequest, by: str, why: str) -> Account:
-    """One more attempt, on the record. Raises `RequestError` where none is needed."""
+    """One more attempt, on the record, also in place of one that waits. Raises `RequestError` where none is needed."""
     key = request_key(request)
     with transaction() as connection:
         _one_at_a_time(connection, key)
         account = _account(connection, key)
-        if account.spent < account.allowed:
+        waited = connection.execute(delete(_WAITING).where(_WAITING.c.request == key)).rowcount
+        if account.spent < account.allowed and not waited:
             left = account.allowed - account.spent
             raise RequestError(f"{request.operator} has {left} of {account.allowed} attempts left; none is granted.")
         connection.execute(insert(_GRANTS).values(request=key, by=by, why=why, at=_now()))

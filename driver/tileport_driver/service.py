@@ -44,7 +44,7 @@ def port(order: Order, progress: Progress, stop: Callable[[], bool]) -> Ended:
 
 
 def begin(request: PortRequest) -> AttemptFolder:
-    """The attempt that serves the request: a new one as the ledger allows it, or the one there is.
+    """The attempt that serves the request: a new one as the ledger allows it, or the one there is, ended or not.
 
     Raises `RequestError` when all attempts are spent.
     """
@@ -54,8 +54,16 @@ def begin(request: PortRequest) -> AttemptFolder:
         return new_attempt(
             replace(request, attempt=begun.number, previous=begun.previous, diagnosis=begun.diagnosis), name
         )
-    there = attempt_of(begun.attempt) or new_attempt(request, begun.attempt)
-    if _asks_the_same(there.request(), request) or is_worked_on(there):
+    here = attempt_of(begun.attempt)
+    if here is None and isinstance(begun, ledger.Waiting):
+        raise RequestError(
+            f"{begun.attempt} waits for a GPU's judgement, and its folder is not on this machine. Have it judged "
+            f"there, or have a maintainer grant another: tileport grant {request.operator} --why WHY"
+        )
+    there = here or new_attempt(request, begun.attempt)
+    # What an agent has come to its end with is judged, whatever was committed since: it has been paid for.
+    done = isinstance(begun, ledger.Waiting) or there.agent_run() is not None
+    if done or _asks_the_same(there.request(), request) or is_worked_on(there):
         return there
     there.write("outcome", MachineryFailed(reason="Given up: the same operator was asked for otherwise meanwhile."))
     ledger.end(there.id, MachineryFailed(reason=""))

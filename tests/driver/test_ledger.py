@@ -12,9 +12,19 @@ from tests.driver.conftest import commit_all, write_files
 from tileport_driver import ledger, service
 from tileport_driver.checkout import prepare
 from tileport_driver.failures import Transient
-from tileport_driver.ledger import Begun, Unfinished
+from tileport_driver.ledger import Begun, Unfinished, Waiting
 from tileport_driver.progress import Progress
-from tileport_driver.records import Delivery, MachineryFailed, NotPorted, Ported, PortRequest, Refused, Unproved
+from tileport_driver.records import (
+    AgentRun,
+    Delivery,
+    MachineryFailed,
+    NotPorted,
+    Ported,
+    PortRequest,
+    Refused,
+    Unproved,
+    Usage,
+)
 from tileport_driver.requests import Order, make_request
 from tileport_driver.service import Ended, begin, go_on
 from tileport_driver.store import attempt_of, new_attempt
@@ -24,6 +34,8 @@ REQUEST = PortRequest(
     repository="/r", operator="scale", base_commit="0" * 40, reference_hash="a" * 64, engine="anthropic"
 )
 DELIVERY = Delivery(branch="port/scale", commit="c" * 40)
+UNPROVED = Unproved(delivery=DELIVERY, missing=())
+AGENT_RUN = AgentRun(status="finished", exit_code=0, seconds=1, turns=1, usage=Usage(), summary="done")
 REJECTED = NotPorted(reasons=("tile-ir: the kernel differs",))
 
 
@@ -73,14 +85,65 @@ def test_another_reference_operator_repository_or_engine_has_attempts_of_its_own
 
 @pytest.mark.parametrize(
     "outcome",
-    [MachineryFailed(reason="no disk"), Refused(reason="a script"), Unproved(delivery=DELIVERY, missing=())],
+    [MachineryFailed(reason="no disk"), Refused(reason="a script")],
     ids=lambda outcome: outcome.kind,
 )
-def test_what_is_not_the_agents_failure_costs_nothing(outcome: MachineryFailed | Refused | Unproved) -> None:
+def test_what_is_not_the_agents_failure_costs_nothing(outcome: MachineryFailed | Refused) -> None:
     for number in range(4):
         assert ledger.begin(REQUEST, f"try-{number}") == Begun(number=1)
         ledger.end(f"try-{number}", outcome)
     assert ledger.account(REQUEST).spent == 0
+
+
+def wait(name: str = "one") -> None:
+    assert isinstance(ledger.begin(REQUEST, name), Begun)
+    ledger.end(name, UNPROVED)
+
+
+def test_what_waits_for_a_gpu_costs_nothing_and_no_second_is_begun_meanwhile() -> None:
+    wait()
+    for commit in "0123":
+        assert ledger.begin(replace(REQUEST, base_commit=commit * 40), "another") == Waiting(attempt="one")
+    assert ledger.account(REQUEST).spent == 0
+
+
+def test_a_script_and_a_program_may_be_asked_again_though_they_wait() -> None:
+    for engine in ("scripted", "none"):
+        request = replace(REQUEST, engine=engine)  # type: ignore[arg-type]
+        for number in range(3):
+            assert ledger.begin(request, f"{engine}-{number}") == Begun(number=1)
+            ledger.end(f"{engine}-{number}", UNPROVED, engine)  # type: ignore[arg-type]
+
+
+def test_what_a_gpu_rejected_is_spent_and_the_next_starts_from_its_diagnosis() -> None:
+    wait()
+    ledger.settle("one", UNPROVED, "anthropic")
+    assert ledger.begin(REQUEST, "two") == Waiting(attempt="one")
+    ledger.settle("one", REJECTED, "anthropic")
+    assert ledger.begin(REQUEST, "two") == Begun(number=2, previous="one", diagnosis=REJECTED.reasons[0])
+
+
+def test_a_maintainer_may_grant_another_in_place_of_one_that_waits() -> None:
+    wait()
+    ledger.grant(REQUEST, "ada", "there is no GPU here")
+    assert ledger.begin(REQUEST, "two") == Begun(number=1)
+
+
+def test_what_waits_is_given_again_whole(target: Path) -> None:
+    request = make_request(Order(operator="scale", repository=target, engine="anthropic"))
+    first = begin(request)
+    first.write("outcome", UNPROVED)
+    ledger.end(first.id, UNPROVED)
+    again = begin(replace(request, base_commit="1" * 40))
+    assert go_on(again, Progress(), lambda: False) == Ended(UNPROVED, first)
+
+
+def test_what_waits_on_another_machine_is_said_to(target: Path) -> None:
+    request = make_request(Order(operator="scale", repository=target, engine="anthropic"))
+    ledger.begin(request, "scale-elsewhere")
+    ledger.end("scale-elsewhere", UNPROVED)
+    with pytest.raises(RequestError, match="scale-elsewhere waits for a GPU's judgement, and its folder is not"):
+        begin(request)
 
 
 def test_a_port_that_was_accepted_counts() -> None:
@@ -144,6 +207,15 @@ def test_an_unfinished_attempt_at_an_older_commit_is_given_up_and_costs_nothing(
     given_up = attempt_of(first.id)
     assert given_up is not None
     assert isinstance(given_up.outcome(), MachineryFailed)
+
+
+def test_an_unfinished_attempt_whose_agent_has_ended_is_judged_whatever_was_committed_since(target: Path) -> None:
+    order = Order(operator="scale", repository=target, engine="anthropic")
+    first = begin(make_request(order))
+    first.write("agent_run", AGENT_RUN)
+    write_files(target, {"README.md": "another commit"})
+    commit_all(target, "Another commit")
+    assert begin(make_request(order)).id == first.id
 
 
 def test_an_operator_renamed_between_two_attempts_is_another_and_the_begun_one_is_gone_on_with(
