@@ -14,7 +14,7 @@ import typer
 
 from tileport_driver import ledger, many_cli
 from tileport_driver.container import Stopped
-from tileport_driver.options import INTERRUPTED, AsJson, Declare, Repo, root
+from tileport_driver.options import INTERRUPTED, Also, AsJson, Declare, HideTwins, Repo, root
 from tileport_driver.progress import Progress
 from tileport_driver.records import Acceptance, EngineName
 from tileport_driver.requests import Order, make_request
@@ -65,6 +65,7 @@ def port_command(
     ] = None,
     draft: Annotated[bool, typer.Option(help="Have the agent begin at a program's draft.")] = True,
     declare: Declare = False,
+    hide_twins: HideTwins = False,
     roles: Annotated[bool, typer.Option(help="By the skill's roles; else in one conversation.")] = True,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     keep: Annotated[bool, typer.Option(help="Keep the work trees after the attempt.")] = False,
@@ -84,6 +85,7 @@ def port_command(
         keep=keep,
         draft=draft,
         declare=declare,
+        hide_twins=hide_twins,
         roles=roles,
     )
     _finish(lambda progress, stop: port(order, progress, stop), as_json)
@@ -126,6 +128,7 @@ def judge_command(
     base: Annotated[str, typer.Option(help="The commit it is a patch to.")] = "HEAD",
     pack: Annotated[Path | None, typer.Option(help="Write a folder that a machine with a GPU can run.")] = None,
     evidence: Annotated[Path | None, typer.Option(help="Judge by the folder that such a machine wrote.")] = None,
+    also: Also = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge a patch by every gate: exit 0 accepted, 10 rejected, 11 inconclusive, 12 refused, 13 machinery failed."""
@@ -133,7 +136,15 @@ def judge_command(
         raise typer.BadParameter("give --pack first, --evidence when the folder came back", param_hint="--pack")
     from tileport_driver.judge_patch import Question, judge_patch
 
-    question = Question(patch=patch, operator=operator, repository=repo, base=base, pack=pack, evidence=evidence)
+    question = Question(
+        patch=patch,
+        operator=operator,
+        repository=repo,
+        base=base,
+        also_hidden=tuple(also or ()),
+        pack=pack,
+        evidence=evidence,
+    )
     with stop_on_interrupt(lambda text: stderr().print(text)) as stop:
         acceptance, folder = watch(lambda progress: judge_patch(question, progress, stop), stderr())
     _show_acceptance(acceptance, folder, as_json)
@@ -179,7 +190,7 @@ def hide_command(
     out: Annotated[Path, typer.Option("--out", help="A new or empty folder; the agent's tree is made in it.")],
     repo: Repo = Path(),
     base: Annotated[str, typer.Option(help="The commit to hide the port in.")] = "HEAD",
-    also: Annotated[list[str] | None, typer.Option(help="Hide the port of this operator too; repeatable.")] = None,
+    also: Also = None,
     twins: Annotated[bool, typer.Option(help="Hide every port that is a near twin of this one.")] = False,
     as_json: AsJson = False,
 ) -> None:

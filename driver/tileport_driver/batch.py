@@ -61,6 +61,8 @@ class Batch:
     rows: tuple[Row, ...]
     declare: bool = False
     """Whether drafts may themselves declare what the crate has no word for."""
+    hide_twins: bool = False
+    """Whether near twins of an operator's port are hidden with it."""
     ended: str | None = None
     """Why it ended: `done`, `stopped`, `limit`, or `machinery`."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -92,6 +94,7 @@ def new_batch(
     base: str,
     *,
     declare: bool = False,
+    hide_twins: bool = False,
 ) -> Batch:
     """A batch whose operators all wait, written down."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
@@ -104,6 +107,7 @@ def new_batch(
         base=base,
         rows=rows,
         declare=declare,
+        hide_twins=hide_twins,
     )
     batch.folder.mkdir(parents=True)
     write_batch(batch)
@@ -118,6 +122,7 @@ def start_batch(
     base: str,
     *,
     declare: bool = False,
+    hide_twins: bool = False,
 ) -> Batch:
     """A batch of the named operators, or of all for None, each after what it needs. Raises `RequestError`."""
     checkout = open_checkout(repository)
@@ -129,7 +134,7 @@ def start_batch(
     # A batch is of one commit, whatever is committed while it runs.
     commit = commit_of(repository_root_of(repository), base)
     chosen = tuple(operator.name for operator in ordered)
-    return new_batch(repository, chosen, engine, script, commit, declare=declare)
+    return new_batch(repository, chosen, engine, script, commit, declare=declare, hide_twins=hide_twins)
 
 
 def last_batch() -> Batch:
@@ -194,6 +199,7 @@ def _port(batch: Batch, row: Row, port_one: Callable[[Order, Progress], Ended], 
         script=script_of(Path(batch.script) if batch.script else None, row.operator),
         base=batch.base,
         declare=batch.declare,
+        hide_twins=batch.hide_twins,
     )
     started = time.monotonic()
     try:

@@ -20,9 +20,16 @@ from tileport_skill.tilegym.port_files import port_files
 _FIRST_COMMIT = "The operators as they stand\n"
 
 
-def prepare(repository: Path, base_commit: str, operator: str, trusted_dir: Path, tree: Path) -> AgentCheckout:
+def prepare(
+    repository: Path,
+    base_commit: str,
+    operator: str,
+    trusted_dir: Path,
+    tree: Path,
+    also_hidden: tuple[str, ...] = (),
+) -> AgentCheckout:
     """Makes the agent's tree at `tree` (which must not exist) with a git repository of one commit in it."""
-    return prepare_fingerprinted(repository, base_commit, operator, trusted_dir, tree)[0]
+    return prepare_fingerprinted(repository, base_commit, operator, trusted_dir, tree, also_hidden)[0]
 
 
 def prepare_fingerprinted(
@@ -33,7 +40,7 @@ def prepare_fingerprinted(
     tree: Path,
     also_hidden: tuple[str, ...] = (),
 ) -> tuple[AgentCheckout, Fingerprints]:
-    """The same with near twins hidden too; and what the hidden ports would be known again by."""
+    """The same, and what the hidden ports would be known again by."""
     trusted = open_trusted(trusted_dir, tree)
     fetch_commit(trusted, repository, base_commit)
     base_tree = trusted.run("rev-parse", f"{base_commit}^{{tree}}").decode().strip()

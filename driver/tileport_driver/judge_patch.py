@@ -30,6 +30,8 @@ class Question:
     operator: str
     repository: Path
     base: str = "HEAD"
+    also_hidden: tuple[str, ...] = ()
+    """Other operators whose ports were hidden from who wrote it."""
     pack: Path | None = None
     """Where to put the folder for a machine with a GPU; then those gates are not run here."""
     evidence: Path | None = None
@@ -45,7 +47,13 @@ class Question:
 def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]) -> tuple[Acceptance, AttemptFolder]:
     """Every gate over one patch. Raises `RequestError` for a patch that does not read or apply."""
     diff = _read(question.patch)
-    order = Order(operator=question.operator, repository=question.repository, engine="none", base=question.base)
+    order = Order(
+        operator=question.operator,
+        repository=question.repository,
+        engine="none",
+        base=question.base,
+        also_hidden=question.also_hidden,
+    )
     folder = new_judgement(make_request(order))
     progress.enter(Stage.CHECKING)
     try:
@@ -74,7 +82,9 @@ def _prepare(folder: AttemptFolder, diff: bytes) -> tuple[AgentCheckout, Patch]:
     request = folder.request()
     folder.work.mkdir()
     tree = folder.work / "asked"
-    record = checkouts.prepare(Path(request.repository), request.base_commit, request.operator, folder.trusted, tree)
+    record = checkouts.prepare(
+        Path(request.repository), request.base_commit, request.operator, folder.trusted, tree, request.also_hidden
+    )
     folder.write("checkout", record)
     try:
         patch = read_patch(record, open_trusted(folder.trusted, tree), diff)

@@ -13,7 +13,7 @@ from tileport_driver import jobs
 from tileport_driver.batch import Pace, last_batch, run_batch, start_batch
 from tileport_driver.batch_show import show_batch, watch_batch
 from tileport_driver.host.paths import state_dir
-from tileport_driver.options import INTERRUPTED, AsJson, Declare, Repo, root
+from tileport_driver.options import INTERRUPTED, AsJson, Declare, HideTwins, Repo, root
 from tileport_driver.records import EngineName
 from tileport_driver.requests import Order, make_request
 from tileport_driver.service import port
@@ -38,6 +38,7 @@ def batch_command(
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many operators in this run.")] = None,
     declare: Declare = False,
+    hide_twins: HideTwins = False,
     pause: Annotated[float, typer.Option(min=0, help="At least so many seconds between two beginnings.")] = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the last batch.")] = False,
     as_json: AsJson = False,
@@ -47,7 +48,11 @@ def batch_command(
         raise typer.BadParameter("give operators, or --all, or --resume", param_hint="OPERATORS / --all / --resume")
     if (engine == "scripted") != (script is not None) and not resume:
         raise typer.BadParameter("--engine scripted and --script FOLDER go together", param_hint="--script")
-    batch = last_batch() if resume else start_batch(root(repo), operators, engine, script, base, declare=declare)
+    batch = (
+        last_batch()
+        if resume
+        else start_batch(root(repo), operators, engine, script, base, declare=declare, hide_twins=hide_twins)
+    )
     console = stderr()
     with stop_on_interrupt(lambda text: console.print(text)) as stop:
         console.print(
@@ -73,11 +78,20 @@ def queue_command(
     script: Annotated[Path | None, typer.Option(help="For the scripted engine.")] = None,
     base: Annotated[str, typer.Option(help="The commit to port at.")] = "HEAD",
     declare: Declare = False,
+    hide_twins: HideTwins = False,
     as_json: AsJson = False,
 ) -> None:
     """Enter operators into the queue that `tileport worker` serves, and show what is in it."""
     for name in operators or []:
-        order = Order(operator=name, repository=repo, engine=engine, script=script, base=base, declare=declare)
+        order = Order(
+            operator=name,
+            repository=repo,
+            engine=engine,
+            script=script,
+            base=base,
+            declare=declare,
+            hide_twins=hide_twins,
+        )
         jobs.submit(make_request(order))
     if as_json:
         print(json.dumps([asdict(job) for job in jobs.all_jobs()], indent=2))

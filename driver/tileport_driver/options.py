@@ -16,6 +16,8 @@ Repo = Annotated[Path, typer.Option("--repo", help="A TileGym checkout, a git re
 Declare = Annotated[
     bool, typer.Option("--declare", help="A draft may itself declare what cuTile Rust has no word for yet.")
 ]
+HideTwins = Annotated[bool, typer.Option("--hide-twins", help="Hide every port that is a near twin of this one too.")]
+Also = Annotated[list[str] | None, typer.Option("--also", help="Hide the port of this operator too; repeatable.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
 

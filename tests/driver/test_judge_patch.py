@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.driver.conftest import write_files
+from tests.driver.ported import LIBRARY, ported_target
 from tests.skill.correctness.evidence import recorded
 from tileport_driver import judge_patch as judging
 from tileport_driver.acceptance import Judge, judge
 from tileport_driver.checkout import clean_tree, prepare
 from tileport_driver.git import open_trusted, resolve_commit
 from tileport_driver.judge_patch import Question, judge_patch
-from tileport_driver.patch import read_patch
+from tileport_driver.patch import capture, read_patch
 from tileport_driver.progress import Progress
 from tileport_driver.records import Failed, NotRun
 from tileport_driver.requests import Order, make_request
@@ -92,9 +93,9 @@ def test_a_seventh_file_is_rejected_by_policy(folder: AttemptFolder, change: Cha
     assert "extra.py" in gates["policy"].reasons[0]
 
 
-def ask(target: Path, tmp_path: Path, diff: bytes, **more: Path) -> None:
+def ask(target: Path, tmp_path: Path, diff: bytes, operator: str = "scale", **more: Any) -> None:
     (tmp_path / "patch.diff").write_bytes(diff)
-    question = Question(patch=tmp_path / "patch.diff", operator="scale", repository=target, **more)
+    question = Question(patch=tmp_path / "patch.diff", operator=operator, repository=target, **more)
     judge_patch(question, Progress(lambda _: None), lambda: False)
 
 
@@ -111,6 +112,19 @@ def test_a_patch_that_does_not_apply_leaves_no_trees_behind(target: Path, tmp_pa
         ask(target, tmp_path, diff)
     (kept,) = (state / "judgements").iterdir()
     assert not (kept / "work").exists()
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_patch_of_one_from_whom_a_twin_was_hidden_is_judged_with_it_hidden(tmp_path: Path) -> None:
+    target = ported_target(tmp_path / "target")
+    tree = tmp_path / "tree"
+    record = prepare(target, resolve_commit(target), "silu_and_mul", tmp_path / "trusted.git", tree, ("scale",))
+    write_files(tree, {LIBRARY: (tree / LIBRARY).read_text() + "mod silu_and_mul;\n"})
+    _, diff = capture(record, tmp_path / "trusted.git", tree, tmp_path / "aside")
+    with pytest.raises(RequestError, match="does not apply"):
+        ask(target, tmp_path, diff, operator="silu_and_mul")
+    with pytest.raises(AssertionError, match="not to be reached"):  # the host is opened, so all before it was right
+        ask(target, tmp_path, diff, operator="silu_and_mul", also_hidden=("scale",))
 
 
 @pytest.mark.usefixtures("closed")

@@ -65,6 +65,7 @@ def command_line(record: AgentCheckout) -> str:
     """What a person types to have the gates run on another machine."""
     # No paths of this machine: the sentence also stands in comments for others.
     words = ["tileport", "judge", "patch.diff", "--repo", "REPO", "--base", record.base_commit[:12]]
+    words += [word for other in record.also_hidden for word in ("--also", other)]
     command = " ".join([*words, "--operator", record.operator])
     return (
         f"With the attempt's patch.diff: `{command} --pack FOLDER`; on a machine with an NVIDIA GPU and TileGym's "

@@ -41,6 +41,7 @@ def serve_gpu(lease: Lease, stop: Callable[[], bool]) -> Ended:
         operator=request.operator,
         repository=Path(request.repository),
         base=request.base_commit,
+        also_hidden=request.also_hidden,
     )
     try:
         acceptance, judged = judge_patch(question, Progress(), stop)
