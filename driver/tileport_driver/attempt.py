@@ -145,10 +145,22 @@ def run(attempt: AttemptFolder, host: Host) -> None:
     if attempt.request().engine == "none":
         return
     try:
-        attempt.write("agent_run", run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt)))
+        ran = run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt))
+        if ran.status != "finished":
+            _blame_a_full_disk(attempt, host)
+        attempt.write("agent_run", ran)
     except ScriptMismatch as mismatch:
         attempt.write("outcome", Refused(reason=str(mismatch)))
     clean_up(host.client, attempt)
+
+
+def _blame_a_full_disk(attempt: AttemptFolder, host: Host) -> None:
+    """An agent without room is not what failed: its container goes, so that it begins again once there is some."""
+    try:
+        _require_disk(attempt.path, _FREE_GIB_LEFT)
+    except MachineryError:
+        clean_up(host.client, attempt)
+        raise
 
 
 def _draft(attempt: AttemptFolder, host: Host) -> None:

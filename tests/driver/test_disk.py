@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,9 @@ from tileport_driver import attempt as story
 from tileport_driver import ledger
 from tileport_driver.host import toolchain
 from tileport_driver.progress import Progress
-from tileport_driver.records import Inconclusive, MachineryFailed, NotPorted, PortRequest
+from tileport_driver.records import AgentRun, Inconclusive, MachineryFailed, NotPorted, PortRequest, Usage
 from tileport_driver.service import begin, go_on
+from tileport_driver.store import new_attempt
 from tileport_skill.errors import MachineryError
 
 REQUEST = PortRequest(
@@ -86,6 +88,27 @@ def test_a_disk_that_runs_full_in_the_middle_costs_no_attempt_and_the_attempt_go
     room.append(True)
     assert begin(REQUEST) == attempt
     assert isinstance(go_on(attempt, Progress(), lambda: False).outcome, NotPorted)
+
+
+def test_an_agent_that_failed_on_a_disk_that_ran_full_did_not_fail_and_begins_again_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[str] = []
+    failed = AgentRun(status="failed", exit_code=1, seconds=1, turns=1, usage=Usage(), summary="no space left")
+    monkeypatch.setattr(story, "start_over", lambda *_: False)
+    monkeypatch.setattr(story, "run_agent", lambda *_: failed)
+    monkeypatch.setattr(story, "clean_up", lambda client, attempt: gone.append(attempt.id))
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path))
+    attempt = new_attempt(replace(REQUEST, draft=False))
+    attempt.work.joinpath("agent").mkdir(parents=True)
+    host: Any = SimpleNamespace(progress=Progress(), client=None, agent_image="", toolchain=None, stop=None)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
+    with pytest.raises(MachineryError, match="GiB free"):
+        story.run(attempt, host)
+    assert (attempt.agent_run(), gone) == (None, [attempt.id])
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**40))
+    story.run(attempt, host)
+    assert attempt.agent_run() == failed
 
 
 def test_a_rejection_on_a_disk_that_ran_full_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
