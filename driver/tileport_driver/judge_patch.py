@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tileport_driver import checkout as checkouts
 from tileport_driver.acceptance import GpuGates, judge
+from tileport_driver.alone import alone
 from tileport_driver.attempt import judge_on, open_host
 from tileport_driver.git import GitError, open_trusted
 from tileport_driver.gpu.gates import read_evidence
@@ -56,17 +57,18 @@ def judge_patch(question: Question, progress: Progress, stop: Callable[[], bool]
     )
     folder = new_judgement(make_request(order))
     progress.enter(Stage.CHECKING)
-    try:
-        record, patch = _prepare(folder, diff)
-        _check(question, patch)
-        with open_host(progress, stop) as host:
-            seat = replace(judge_on(host, _gpu(question, progress)), tuning=question.tuning)
-            acceptance = judge(seat, folder, record, patch, go_on=question.go_on)
-        folder.write("acceptance", acceptance)
-        if question.pack is not None and not isinstance(acceptance, Rejected):
-            pack(record, patch, folder.work / "base", folder.work / "judge", question.pack)
-    finally:
-        shutil.rmtree(folder.work, ignore_errors=True)
+    with alone(folder):  # while this process lives, no sweep takes its trees
+        try:
+            record, patch = _prepare(folder, diff)
+            _check(question, patch)
+            with open_host(progress, stop) as host:
+                seat = replace(judge_on(host, _gpu(question, progress)), tuning=question.tuning)
+                acceptance = judge(seat, folder, record, patch, go_on=question.go_on)
+            folder.write("acceptance", acceptance)
+            if question.pack is not None and not isinstance(acceptance, Rejected):
+                pack(record, patch, folder.work / "base", folder.work / "judge", question.pack)
+        finally:
+            shutil.rmtree(folder.work, ignore_errors=True)
     progress.enter(Stage.DONE)
     return acceptance, folder
 

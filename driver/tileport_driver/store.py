@@ -152,6 +152,11 @@ def all_attempts() -> tuple[AttemptFolder, ...]:
     return tuple(AttemptFolder(path.parent) for path in sorted(_attempts().glob("*/request.json"), key=_modified))
 
 
+def left_judgements() -> tuple[AttemptFolder, ...]:
+    """Judgements whose trees are still there: under way, or their judge was killed."""
+    return tuple(AttemptFolder(path.parent) for path in sorted((state_dir() / "judgements").glob("*/work")))
+
+
 def new_judgement(request: PortRequest) -> AttemptFolder:
     """A folder for a patch that is judged without an attempt; laid out alike, kept apart."""
     return _new_folder(state_dir() / "judgements", request)

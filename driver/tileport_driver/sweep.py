@@ -17,7 +17,7 @@ import docker
 from tileport_driver.alone import is_worked_on
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL, as_machinery, remove
 from tileport_driver.host.paths import runtime_dir, state_dir
-from tileport_driver.store import AttemptFolder, all_attempts
+from tileport_driver.store import AttemptFolder, all_attempts, left_judgements
 
 Standing = Literal["unknown", "ended", "worked on", "left"]
 """Of an attempt: no folder here, with an outcome, with a live driver, or neither."""
@@ -76,6 +76,10 @@ def sweep(client: docker.DockerClient) -> Swept:
     for name in sorted(littered):
         if stands[name] == "ended":
             removed += _remove_leftovers(attempts[name])
+    for judgement in left_judgements():
+        if not is_worked_on(judgement):
+            shutil.rmtree(judgement.work, ignore_errors=True)
+            removed.append(f"trees of judgement {judgement.id}")
     return Swept(removed=tuple(removed), left=tuple(name for name, stand in stands.items() if stand == "left"))
 
 

@@ -15,7 +15,7 @@ from tileport_driver.alone import alone
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL
 from tileport_driver.host.engine import docker_engine
 from tileport_driver.records import MachineryFailed, PortRequest
-from tileport_driver.store import AttemptFolder, new_attempt
+from tileport_driver.store import AttemptFolder, new_attempt, new_judgement
 from tileport_driver.sweep import Seen, Standing, judge_containers, sweep
 
 REQUEST = PortRequest(
@@ -108,3 +108,14 @@ def test_with_an_engine_containers_volumes_trees_and_sockets_of_ended_attempts_g
                 except docker.errors.NotFound:
                     continue
         shutil.rmtree(over.sockets, ignore_errors=True)
+
+
+@pytest.mark.docker
+def test_trees_of_a_judgement_go_once_its_judge_is_gone(client: docker.DockerClient) -> None:
+    judgement = new_judgement(REQUEST)
+    (judgement.work / "base").mkdir(parents=True)
+    with alone(judgement):
+        assert sweep(client).removed == ()
+    assert sweep(client).removed == (f"trees of judgement {judgement.id}",)
+    assert judgement.path.is_dir(), "what it found is kept"
+    assert not judgement.work.exists()
