@@ -15,6 +15,8 @@ class Versions:
     debian_image: str
     python: str
     cutile: str
+    rust: str
+    """The oldest that will do."""
 
 
 def read_versions(containers: Path) -> Versions:
@@ -25,4 +27,5 @@ def read_versions(containers: Path) -> Versions:
         debian_image=table["debian"]["image"],
         python=table["python"]["version"],
         cutile=table["crates"]["cutile"],
+        rust=table["rust"]["minimum"],
     )
