@@ -192,17 +192,20 @@ def test_on_postgres_twenty_four_operators_end_once_each_though_one_of_three_wor
 
 
 @pytest.mark.usefixtures("on_postgres")
-def test_two_workers_of_the_gpu_queue_judge_what_waits_one_after_the_other_and_settle_it(state: Path) -> None:
-    bench = Bench(state, 2)
+def test_three_operators_end_once_each_though_a_worker_is_killed_and_two_judge_them_one_after_the_other_on_a_gpu(
+    state: Path,
+) -> None:
+    bench = Bench(state, 3)
     bench.submit()
     with docker_engine():
-        assert bench.start("worker").wait(300) == 0
+        assert kill_now_and_then(bench, workers=2, every=1, most=1) == 1
         check_all_ended(bench)
+        bench.check()
         running = [bench.start("gpu") for _ in range(2)]
         assert [process.wait(300) for process in running] == [0, 0]
-    assert [job.result for job in jobs.all_jobs() if job.queue == "gpu"] == ["ported", "ported"]
-    assert [one.outcome().kind for one in all_attempts()] == ["ported", "ported"]  # type: ignore[union-attr]
-    assert (state / "state" / TRACE).read_text().split() == ["begin", "end"] * 2
+    assert [job.result for job in jobs.all_jobs() if job.queue == "gpu"] == ["ported"] * 3
+    assert [one.outcome().kind for one in all_attempts()] == ["ported"] * 3  # type: ignore[union-attr]
+    assert (state / "state" / TRACE).read_text().split() == ["begin", "end"] * 3
     for one in all_attempts():
         named = [name for gate in one.acceptance().gates for name in getattr(gate, "files", ())]  # type: ignore[union-attr]
         assert [name for name in named if not (one.path / name).exists()] == []
