@@ -112,18 +112,19 @@ def verify(
     kernel = checkout.root / port_files(checkout, operator).kernel
     if not kernel.is_file():
         raise RequestError(f"{operator.name} has no port here: {kernel} does not exist.")
-    rows: list[Row] = []
-    for captured in capture(reference or checkout, [operator], archs, workdir, tuning=tuning, again=again):
+
+    def look(arch: str) -> tuple[Capture, list[_Sides]]:
+        (captured,) = capture(reference or checkout, [operator], [arch], workdir, tuning=tuning, again=again)
         if library is not None:
-            (recorded,) = record_port(
-                checkout, [operator], [captured.arch], workdir, library, tuning=tuning, again=again
-            )
-            sides = _recorded(captured, recorded)
-        elif emitter is not None:
-            sides = _emitted(captured, kernel, emitter)
-        else:
-            raise RequestError("Give the emitter program, or the port's built library.")
-        rows += _rows(captured, sides, sample, budget)
+            (recorded,) = record_port(checkout, [operator], [arch], workdir, library, tuning=tuning, again=again)
+            return captured, _recorded(captured, recorded)
+        if emitter is not None:
+            return captured, _emitted(captured, kernel, emitter)
+        raise RequestError("Give the emitter program, or the port's built library.")
+
+    with ThreadPoolExecutor(WORKERS) as pool:  # each architecture is a child process on one processor
+        looked = list(pool.map(look, archs))
+    rows = [row for captured, sides in looked for row in _rows(captured, sides, sample, budget)]
     if not rows:
         raise RequestError(f"No test of {operator.name} launched a kernel; see {workdir}/<arch>/capture.json.")
     return tuple(rows)
