@@ -109,6 +109,7 @@ def prepare(attempt: AttemptFolder, host: Host) -> None:
     _require_disk(attempt.path)
     request = attempt.request()
     shutil.rmtree(attempt.work, ignore_errors=True)
+    _forget(attempt, host)
     attempt.work.mkdir()
     record, prints = checkouts.prepare_fingerprinted(
         Path(request.repository),
@@ -182,9 +183,17 @@ def _draft(attempt: AttemptFolder, host: Host) -> None:
     draft_run.clean_up(host.client, attempt)
 
 
-def _prepare_again(attempt: AttemptFolder, host: Host) -> None:
+def _forget(attempt: AttemptFolder, host: Host) -> None:
+    """What was done in a tree that is made anew is to do again, whether or not it is known how far it had come."""
+    draft_run.clean_up(host.client, attempt)
+    clean_up(host.client, attempt)
     draft_run.forget(attempt)
     forget(attempt)
+    for record in ("agent_run", "patch", "acceptance"):
+        (attempt.path / f"{record}.json").unlink(missing_ok=True)
+
+
+def _prepare_again(attempt: AttemptFolder, host: Host) -> None:
     prepare(attempt, host)
     host.progress.enter(Stage.RUNNING)
 
