@@ -56,7 +56,7 @@ _ROLES_ARCH = "sm_90"
 """Roles compare for one architecture, within seconds after each edit; the gates do it for all."""
 _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
-_MODEL_STAYED_AWAY, _CHECKS_BROKE_DOWN = 3, 4
+_MODEL_STAYED_AWAY, _CHECKS_BROKE_DOWN, _OVERDUE = 3, 4, 124
 """Exit statuses of the agent's process, see `tileport_skill.agent`."""
 _MOST_DISK = 8 * 2**30
 _MEASURE_EVERY = 10.0
@@ -278,8 +278,8 @@ def _keep(attempt: AttemptFolder, finished: Finished) -> None:
 def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed", "timed out"], str]:
     """How the run ended and the agent's last words; both only for people, but for finished or not.
 
-    A process that was killed while its status still says `running` was ended by something that is neither the agent
-    nor its limits: a daemon that went away, a machine that restarted.
+    A process that was killed, neither by its limits nor for its memory, was ended by something that is not the agent:
+    a daemon that was stopped or went away, a machine that restarted. What it had finished by then is finished.
     """
     status = read_status(folder)
     words = _last_words(folder)
@@ -289,15 +289,22 @@ def _end(finished: Finished, folder: Path) -> tuple[Literal["finished", "failed"
         return "timed out", f"it outlived its limit of {_LIMITS.seconds / 60:.0f} minutes"
     if finished.out_of_memory:
         return "failed", f"it used more than its {_LIMITS.memory / 2**30:.0f} GiB of memory"
-    if finished.exit_code == 0:
+    if finished.exit_code == 0 or (finished.ended_from_outside and status is not None and status.state == "finished"):
         return "finished", words
+    if finished.exit_code == _OVERDUE:
+        return "timed out", status.exit_reason or words if status is not None else words
+    if finished.ended_from_outside:
+        raise Transient(
+            f"the agent's container was ended from outside (exit status {finished.exit_code}); was Docker stopped or "
+            f"restarted? Its last lines:\n{finished.last_lines(8)}"
+        )
     if finished.exit_code == _MODEL_STAYED_AWAY:
         raise Transient(f"the model could not be reached: {words or finished.last_lines(3)}")
     if finished.exit_code == _CHECKS_BROKE_DOWN and status is not None:
         raise MachineryError(f"what checks the roles broke down: {status.exit_reason or finished.last_lines(3)}")
     if status is None or status.state in ("starting", "running"):
         raise Transient(
-            f"the agent's container ended with status {finished.exit_code} without a word; was Docker restarted? "
+            f"the agent's container ended with status {finished.exit_code} without a word. "
             f"Its last lines:\n{finished.last_lines(8)}"
         )
     return "failed", status.exit_reason or words or f"exit status {finished.exit_code}"

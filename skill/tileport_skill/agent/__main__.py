@@ -28,9 +28,9 @@ from tileport_skill.pipeline.records import Task as PortTask
 from tileport_skill.pipeline.work import Work, open_work
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 
-FINISHED, FAILED, USAGE, UNREACHABLE, MACHINERY = 0, 1, 2, 3, 4
-"""Exit statuses. The last two are no fault of the agent's: the model was away for longer than its patience, or what
-checks the roles broke down."""
+FINISHED, FAILED, USAGE, UNREACHABLE, MACHINERY, OVERDUE = 0, 1, 2, 3, 4, 124
+"""Exit statuses. The model was away for longer than its patience, or what checks the roles broke down, are no fault of
+the agent's; the last one, which `timeout` has too, says that a step outlived the whole run's limit."""
 
 _GRACE = 60.0
 """Seconds past the time limit after which the process ends itself, whatever it is waiting for."""
@@ -47,6 +47,16 @@ class Stopped(SystemExit):
         return f"stopped by signal {self.number}"
 
 
+class Overdue(SystemExit):
+    """Raised in the main thread by our own alarm."""
+
+    def __init__(self) -> None:
+        super().__init__(OVERDUE)
+
+    def __str__(self) -> str:
+        return "a step had not ended a while after the run's limit"
+
+
 def main() -> int:
     options = _parser().parse_args()
     token = os.environ.pop(TOKEN_VARIABLE, "")
@@ -61,8 +71,10 @@ def main() -> int:
         print(error, file=sys.stderr)
         return USAGE
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGALRM, _overdue)
     deadline = time.monotonic() + options.seconds
-    with StatusBoard(options.out, interval=options.beat, on_beat=lambda: _end_overdue(deadline)) as board:
+    due = deadline + options.grace
+    with StatusBoard(options.out, interval=options.beat, on_beat=lambda: _end_overdue(due)) as board:
         shell = Shell(options.work, environment=dict(os.environ))
         toolbox = Toolbox(shell, Editor(options.work), shell_seconds=options.shell_seconds, deadline=deadline)
         asker = Asker(
@@ -130,14 +142,18 @@ def _write_end(out: Path, ended: Ended) -> None:
     write_report(out, report)
 
 
-def _end_overdue(deadline: float) -> None:
+def _end_overdue(due: float) -> None:
     """The loop looks at the clock between its steps; this is for the step that never ends."""
-    if time.monotonic() > deadline + _GRACE:
-        os.kill(os.getpid(), signal.SIGTERM)
+    if time.monotonic() > due:
+        os.kill(os.getpid(), signal.SIGALRM)
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
     raise Stopped(number)
+
+
+def _overdue(number: int, frame: FrameType | None) -> None:
+    raise Overdue
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -155,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--max-tokens", type=int, default=32_000, help="per answer")
     parser.add_argument("--seconds", type=float, default=7200, help="wall-clock limit of the whole run")
+    parser.add_argument("--grace", type=float, default=_GRACE, help="seconds past that for a step under way to end")
     parser.add_argument("--shell-seconds", type=float, default=900, help="limit of one shell command")
     parser.add_argument("--patience", type=float, default=1200, help="seconds to wait for a model that is away")
     parser.add_argument("--beat", type=float, default=2, help="seconds between writings of the status")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from multiprocessing.process import BaseProcess
@@ -15,7 +16,7 @@ from tileport_driver.broker.script import load_script
 from tileport_driver.broker.transcript import read_transcript
 from tileport_skill.agent.report import REPORT_FILE
 from tileport_skill.agent.status import AgentStatus, read_status
-from tileport_skill.agent.wire import SOCKET_NAME
+from tileport_skill.agent.wire import SOCKET_NAME, TOKEN_VARIABLE
 
 EDITOR = "str_replace_based_edit_tool"
 CANARY = "canary-key-5f1d8a0c73be42"
@@ -126,6 +127,24 @@ def test_an_agent_that_is_told_to_stop_says_so(attempt: Any) -> None:
     process.terminate()
     code, status = _ended(attempt, _joined(process))
     assert (code, status.state, status.exit_reason) == (143, "failed", "stopped by signal 15")
+
+
+def _stuck(arguments: list[str]) -> None:
+    """The agent's process, one step of which never ends."""
+    from tileport_skill.agent import __main__ as agent
+
+    agent.converse = lambda *_, **__: time.sleep(600)  # type: ignore[assignment, misc]
+    sys.argv = arguments
+    os.environ[TOKEN_VARIABLE] = "t"
+    sys.exit(agent.main())
+
+
+def test_a_step_that_outlives_the_whole_limit_ends_the_agent_and_is_told_from_being_stopped(attempt: Any) -> None:
+    attempt.script(_bash("ls"))
+    arguments = attempt.agent_arguments("--seconds", "0.2", "--grace", "0.2", "--beat", "0.1")
+    code, status = _ended(attempt, _joined(attempt.fork(_stuck, ["agent", *arguments])))
+    assert (code, status.state) == (124, "failed")
+    assert status.exit_reason == "a step had not ended a while after the run's limit"
 
 
 def test_a_missing_token_or_task_is_a_usage_error(attempt: Any, monkeypatch: Any, capsys: Any, tmp_path: Path) -> None:
