@@ -35,11 +35,12 @@ from tileport_driver.store import AttemptFolder
 from tileport_driver.tile_ir_words import equal, unequal
 from tileport_skill.errors import MachineryError
 from tileport_skill.infrastructure import is_there, needed_by
-from tileport_skill.judge.findings import Build, Findings, TileIr
+from tileport_skill.judge.findings import COMPARING, Build, Findings, TileIr
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
 _LIMITS = Limits(seconds=2400.0)
+_FINDINGS = "findings.json"
 _GATES: tuple[GateName, ...] = ("policy", "apply", "build", "tile-ir", "correctness", "performance")
 
 
@@ -163,6 +164,8 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
         finished = wait(container, spec.limits, tick=lambda: judge.tick(_last_stage(attempt.evidence)), stop=judge.stop)
     finally:
         remove(judge.client, spec.name)
+    if not (attempt.evidence / _FINDINGS).is_file() and (short_of := _short_of(finished)) is not None:
+        return _gave_out(attempt, short_of, finished)
     findings = _read_findings(attempt.evidence, finished)
     gates: list[Gate] = [_build_gate(findings.build)]
     if findings.tile_ir is not None:
@@ -170,19 +173,34 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
     return gates
 
 
+def _short_of(finished: Finished) -> str | None:
+    if finished.out_of_memory:
+        return f"its {_LIMITS.memory / 2**30:.0f} GiB of memory"
+    return f"its {_LIMITS.seconds / 60:.0f} minutes" if finished.exit_code is None else None
+
+
+def _gave_out(attempt: AttemptFolder, short_of: str, finished: Finished) -> list[Gate]:
+    """Once may be this machine's doing, and is tried again; twice with one patch is that patch's."""
+    marker = attempt.path / "judge-gave-out"
+    tree, stage = attempt.checkout().agent_tree, _last_stage(attempt.evidence)
+    patch = attempt.patch()
+    this = f"{tree} {patch.result_tree if patch is not None else ''}"
+    if not marker.is_file() or marker.read_text(encoding="utf-8") != this:
+        marker.write_text(this, encoding="utf-8")
+        raise Transient(f"the acceptance container used up {short_of} while {stage}:\n{finished.last_lines(12)}")
+    reason = f"Judging used up {short_of} while {stage}, twice. The last lines:\n{finished.last_lines(12)}"
+    if stage != COMPARING:
+        return [Failed(gate="build", reasons=(reason,), seconds=finished.seconds)]
+    built = Passed(gate="build", evidence=("The crate was built before the comparison began.",))
+    return [built, Failed(gate="tile-ir", reasons=(reason,), seconds=finished.seconds)]
+
+
 def _read_findings(evidence: Path, finished: Finished) -> Findings:
     """Without findings the judging itself broke down, which is ours: no verdict about the port follows from it."""
-    path = evidence / "findings.json"
+    path = evidence / _FINDINGS
     if finished.exit_code != 0 or not path.is_file():
-        why = (
-            "ran out of memory"
-            if finished.out_of_memory
-            else "ran out of time"
-            if finished.exit_code is None
-            else "broke down"
-        )
         kind = Transient if finished.ended_from_outside else MachineryError
-        raise kind(f"the acceptance container {why}:\n{finished.last_lines(12)}")
+        raise kind(f"the acceptance container broke down:\n{finished.last_lines(12)}")
     try:
         return TypeAdapter(Findings).validate_json(path.read_bytes())
     except ValidationError as error:

@@ -18,14 +18,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from tileport_skill.errors import RequestError
-from tileport_skill.judge.findings import Build, Findings, TileIr
+from tileport_skill.judge.findings import COMPARING, Build, Findings, TileIr
 from tileport_skill.judge.library import LIBRARY
 from tileport_skill.tilegym.operators import Checkout, find_operator, open_checkout, read_operators
 from tileport_skill.verify import verify
 
 _BUILD_SECONDS = 1500
 _COMMAND = ["cargo", "build", "--release", "--offline"]
-_EXCERPT_LINES = 40
+_EXCERPT_LINES, _EXCERPT_BYTES = 40, 64_000
 _PACKAGES = ("cuda-tile", "nvidia-cuda-tileiras", "torch")
 
 
@@ -36,7 +36,7 @@ def main() -> int:
     build = build_library(checkout, options.seed, options.out / "build.log")
     tile_ir = None
     if build.ok:
-        _stage(options.out, "comparing Tile IR")
+        _stage(options.out, COMPARING)
         tile_ir = compare_tile_ir(checkout, options)
     findings = Findings(build=build, tile_ir=tile_ir, versions=_versions())
     document = TypeAdapter(Findings).dump_python(findings, mode="json")
@@ -107,7 +107,10 @@ def _stage(out: Path, text: str) -> None:
 
 
 def _last_lines(log: Path) -> str:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if not line.lstrip().startswith("Compiling")]
+    with log.open("rb") as file:  # of a build without end this may be gigabytes
+        file.seek(max(0, log.stat().st_size - _EXCERPT_BYTES))
+        text = file.read().decode("utf-8", errors="replace")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("Compiling")]
     return "\n".join(lines[-_EXCERPT_LINES:])
 
 

@@ -7,6 +7,9 @@ from typing import ClassVar, Literal
 
 from tileport_skill.verify import Row
 
+COMPARING = "comparing Tile IR"
+"""The stage after the build, as the container tells it to who waits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
