@@ -18,12 +18,12 @@ RUNNING = {
     "Id": "c1",
     "Name": "/tileport-x-agent",
     "Config": {"Image": "x", "Labels": {}, "Tty": True},
-    "State": {"Running": True, "Status": "running", "StartedAt": "2026-01-01T00:00:00Z", "ExitCode": 0},
+    "State": {"Running": True, "Status": "running", "Pid": 0, "StartedAt": "2026-01-01T00:00:00Z", "ExitCode": 0},
 }
 
 
 def exited(code: int) -> dict[str, Any]:
-    state = {"Running": False, "Status": "exited", "StartedAt": "2026-01-01T00:00:00Z", "ExitCode": code}
+    state = {"Running": False, "Status": "exited", "Pid": 0, "StartedAt": "2026-01-01T00:00:00Z", "ExitCode": code}
     return {**RUNNING, "State": state}
 
 

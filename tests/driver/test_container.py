@@ -162,10 +162,27 @@ def test_a_container_that_outlives_its_time_is_killed_without_its_help(
 
 
 @pytest.mark.docker
-def test_a_log_without_end_is_cut(real: tuple[docker.DockerClient, str], spec: Callable[..., ContainerSpec]) -> None:
-    finished = ran(real, spec("sh", "-c", "yes 0123456789012345678901234567890123456789 | head -c 60000000"))
+@pytest.mark.parametrize("command", ["yes 0123456789012345678901234567890123456789", "tr '\\0' x < /dev/zero"])
+def test_a_log_without_end_is_cut_also_one_of_a_single_line(
+    real: tuple[docker.DockerClient, str], spec: Callable[..., ContainerSpec], command: str
+) -> None:
+    wanted = spec("sh", "-c", f"{command} | head -c 300000000")
+    finished = ran(real, wanted)
     assert finished.exit_code == 0
     assert len(finished.log) < 17 * 2**20
+    path = Path(real[0].containers.get(wanted.name).attrs["LogPath"])
+    on_disk = sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+    assert 2**20 < on_disk < 64 * 2**20  # Docker cuts now and then, not at the byte
+
+
+@pytest.mark.docker
+def test_how_long_one_that_is_adopted_has_run_is_asked_of_a_clock_that_does_not_jump(
+    real: tuple[docker.DockerClient, str], spec: Callable[..., ContainerSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = spec("sleep", "2")
+    start_or_adopt(real[0], wanted)
+    monkeypatch.setattr(containers, "_seconds_since", lambda started: 1e9)  # the clock was set while nobody looked
+    assert ran(real, wanted).exit_code == 0
 
 
 @pytest.fixture
