@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tileport_bot.events import Place
 from tileport_bot.status import Record
-from tileport_driver.database import TABLES, now_of, transaction
+from tileport_driver.database import TABLES, lease_clock, now_of, transaction
 
 LEASE_SECONDS = 60.0
 _READY_SECONDS = 30.0
@@ -136,14 +136,15 @@ def take(worker: str, seconds: float = LEASE_SECONDS, id: int | None = None) -> 
         now = now_of(connection)
         due = _REQUESTS.c.due <= now
         waits = _REQUESTS.c.state == "waiting" if id is not None else and_(_REQUESTS.c.state == "waiting", due)
-        left = and_(_REQUESTS.c.state == "working", _REQUESTS.c.alive_until < now)
+        clock = lease_clock(connection)
+        left = and_(_REQUESTS.c.state == "working", _REQUESTS.c.alive_until < clock)
         found = select(_REQUESTS).where(or_(waits, left)).order_by(_REQUESTS.c.id).limit(1)
         if id is not None:
             found = found.where(_REQUESTS.c.id == id)
         row = connection.execute(found.with_for_update(skip_locked=True)).mappings().first()
         if row is None:
             return None
-        values = {"state": "working", "worker": worker, "fence": row["fence"] + 1, "alive_until": now + seconds}
+        values = {"state": "working", "worker": worker, "fence": row["fence"] + 1, "alive_until": clock + seconds}
         connection.execute(update(_REQUESTS).where(_REQUESTS.c.id == row["id"]).values(**values))
         return _request({**row, **values})
 
@@ -257,9 +258,9 @@ def _change(request: Request, line: str | None = None, **values: object) -> bool
     """By the worker that holds it; False, and nothing is written, once another does. Times are seconds from now."""
     with transaction() as connection:
         now = now_of(connection)
-        for name in ("alive_until", "due"):
+        for name, clock in (("alive_until", lease_clock(connection)), ("due", now)):
             if values.get(name) is not None:
-                values[name] = now + float(str(values[name]))
+                values[name] = clock + float(str(values[name]))
         held = and_(_REQUESTS.c.id == request.id, _REQUESTS.c.fence == request.fence, _REQUESTS.c.state == "working")
         changed = connection.execute(update(_REQUESTS).where(held).values(changed=now, **values)).rowcount == 1
         if changed and line:

@@ -18,7 +18,22 @@ from functools import lru_cache
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, MetaData, RootTransaction, event, func, make_url, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    RootTransaction,
+    String,
+    Table,
+    event,
+    func,
+    insert,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from tileport_driver import lock_holder
@@ -28,6 +43,15 @@ from tileport_skill.errors import MachineryError
 URL_VARIABLE = "TILEPORT_DATABASE_URL"
 TABLES = MetaData(info={"file": "ledger.sqlite"})
 BUSY_SECONDS = 30
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BETWEEN_BOOTS = 1e9
+"""Seconds; no machine runs for so long."""
+_BOOTS = Table(
+    "tileport_boots",
+    TABLES,
+    Column("number", Integer, primary_key=True),
+    Column("boot", String(40), unique=True, nullable=False),
+)
 _READS = "tileport_reads"
 _SERVER_OPTIONS = f"-c idle_in_transaction_session_timeout={BUSY_SECONDS * 1000}"
 """A worker that hangs or whose machine is gone in the middle of a transaction would keep its job's row for ever."""
@@ -106,6 +130,21 @@ def now_of(connection: Connection) -> float:
     if connection.dialect.name == "postgresql":
         return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
     return time.time()
+
+
+def lease_clock(connection: Connection) -> float:
+    """Seconds by which leases are kept: one clock for all who share the database, which nobody sets.
+
+    Of one machine it is the kernel's count of seconds since it was started, each start far behind the one before, so
+    that leases of an earlier one have run out.
+    """
+    if connection.dialect.name == "postgresql":
+        return now_of(connection)
+    boot = _BOOT_ID.read_text(encoding="ascii").strip()
+    number = connection.execute(select(_BOOTS.c.number).where(_BOOTS.c.boot == boot)).scalar()
+    if number is None:
+        (number,) = connection.execute(insert(_BOOTS).values(boot=boot)).inserted_primary_key or (0,)
+    return _BETWEEN_BOOTS * int(number) + time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @lru_cache(maxsize=8)

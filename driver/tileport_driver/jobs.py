@@ -2,6 +2,8 @@
 
 A worker holds a job by a lease that it renews. One that dies or hangs stops renewing; the next worker takes the job
 with a higher fence, and whatever the late one still wants to write about it is refused, as its fence is the lower.
+
+What failed for reasons of the machine it was tried on is set back: it waits for a while, each time for longer.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    delete,
     func,
     insert,
     or_,
@@ -25,12 +28,13 @@ from sqlalchemy import (
     update,
 )
 
-from tileport_driver.database import TABLES, now_of, transaction
+from tileport_driver.database import TABLES, lease_clock, transaction
 from tileport_driver.records import PortRequest
 from tileport_driver.store import request_from
 
 QueueName = Literal["agents", "gpu"]
 LEASE_SECONDS = 60.0
+FIRST_SETBACK, LONGEST_SETBACK = 60.0, 3600.0
 
 _JOBS = Table(
     "tileport_jobs",
@@ -46,6 +50,13 @@ _JOBS = Table(
     Column("alive_until", Float),
     Column("result", String(40)),
     Column("why", Text),
+)
+_SETBACKS = Table(
+    "tileport_setbacks",
+    TABLES,
+    Column("job", Integer, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("until", Float, nullable=False),
 )
 
 
@@ -90,8 +101,9 @@ def submit(request: PortRequest, queue: QueueName = "agents", attempt: str | Non
 def take(queue: QueueName, worker: str, seconds: float = LEASE_SECONDS) -> Lease | None:
     """The oldest job that waits, or whose worker let its lease run out; None if there is neither."""
     with transaction() as connection:
-        now = now_of(connection)
-        free = or_(_JOBS.c.state == "waiting", and_(_JOBS.c.state == "working", _JOBS.c.alive_until < now))
+        now = lease_clock(connection)
+        waits = and_(_JOBS.c.state == "waiting", _JOBS.c.id.not_in(_set_back_at(now)))
+        free = or_(waits, and_(_JOBS.c.state == "working", _JOBS.c.alive_until < now))
         found = select(_JOBS).where(_JOBS.c.queue == queue, free).order_by(_JOBS.c.id).limit(1)
         row = connection.execute(found.with_for_update(skip_locked=True)).mappings().first()
         if row is None:
@@ -104,7 +116,7 @@ def take(queue: QueueName, worker: str, seconds: float = LEASE_SECONDS) -> Lease
 def renew(lease: Lease, seconds: float = LEASE_SECONDS) -> bool:
     """False once another worker has the job."""
     with transaction() as connection:
-        done = connection.execute(_held(lease).values(alive_until=now_of(connection) + seconds))
+        done = connection.execute(_held(lease).values(alive_until=lease_clock(connection) + seconds))
         return done.rowcount == 1
 
 
@@ -127,10 +139,46 @@ def put_back(lease: Lease) -> bool:
         return connection.execute(_held(lease).values(state="waiting", alive_until=None)).rowcount == 1
 
 
+def set_back(lease: Lease, why: str, first: float = FIRST_SETBACK) -> int:
+    """The job waits again, but not for whoever comes first: for `first` seconds, and twice as long each further time.
+
+    Gives how often it was set back, with this time; 0, and nothing is written, once another worker has it.
+    """
+    with transaction() as connection:
+        if connection.execute(_held(lease).values(state="waiting", alive_until=None, why=why)).rowcount != 1:
+            return 0
+        mine = _SETBACKS.c.job == lease.job.id
+        count = (connection.execute(select(_SETBACKS.c["count"]).where(mine)).scalar() or 0) + 1
+        seconds = min(first * 2 ** min(count - 1, 20), LONGEST_SETBACK)
+        connection.execute(delete(_SETBACKS).where(mine))
+        until = lease_clock(connection) + seconds
+        connection.execute(insert(_SETBACKS).values(job=lease.job.id, count=count, until=until))
+        return count
+
+
+def give_up(job: int, result: str) -> bool:
+    """Ends a job that waits, why as it stands; False where it does not wait any more."""
+    with transaction() as connection:
+        waits = and_(_JOBS.c.id == job, _JOBS.c.state == "waiting")
+        return connection.execute(update(_JOBS).where(waits).values(state="ended", result=result)).rowcount == 1
+
+
+def unfinished(queue: QueueName) -> bool:
+    """Whether somebody has or could have a job of that queue now; what is set back is for later."""
+    with transaction() as connection:
+        left = and_(_JOBS.c.queue == queue, _JOBS.c.state != "ended")
+        now = _JOBS.c.id.not_in(_set_back_at(lease_clock(connection)))
+        return connection.execute(select(_JOBS.c.id).where(left, now).limit(1)).first() is not None
+
+
 def all_jobs() -> tuple[Job, ...]:
     """Every job, oldest first."""
     with transaction(reads=True) as connection:
         return tuple(_job(dict(row)) for row in connection.execute(select(_JOBS).order_by(_JOBS.c.id)).mappings())
+
+
+def _set_back_at(now: float):  # type: ignore[no-untyped-def]
+    return select(_SETBACKS.c.job).where(_SETBACKS.c.until > now)
 
 
 def _held(lease: Lease):  # type: ignore[no-untyped-def]  # SQLAlchemy's own type is generic over nothing

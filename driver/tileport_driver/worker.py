@@ -3,6 +3,10 @@
 A worker that finds its lease lost stops where it is: nothing it still does is written to the job. One that took over a
 job goes on with the attempt where the other left it; if the other hangs on this machine, it is killed first, as it
 still holds the attempt's lock.
+
+What becomes of one job stops no other. One that our machinery failed at is set back; on the agents' queue it ends
+after some times, on the GPU's it waits for as long as it must. A worker to which this happens three times in a row
+ends: it is its machine that needs looking at, not the next job.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import structlog
 
@@ -31,6 +36,14 @@ from tileport_skill.errors import MachineryError, RequestError
 log = structlog.get_logger()
 _IDLE_SECONDS, _AGAIN_SECONDS = 1.0, 5.0
 _GONE = ("", "Z")
+MOST_FAILURES = 3
+MOST_SETBACKS = 5
+SETBACK_SECONDS = jobs.FIRST_SETBACK
+_SICK = (
+    f"{MOST_FAILURES} jobs in a row failed for reasons of this machine (`tileport queue` says which). Have a look at "
+    "it, then start the worker again; the jobs wait."
+)
+Done = Literal["ended", "left", "machinery failed"]
 Serve = Callable[[Lease, Callable[[], bool]], Ended]
 
 
@@ -41,53 +54,83 @@ def work(
     lease_seconds: float = jobs.LEASE_SECONDS,
     serve: Serve | None = None,
 ) -> int:
-    """Works until asked to stop, or until nothing waits if it is to `drain`. Gives the number of jobs it ended."""
+    """Works until asked to stop, or until nothing waits if it is to `drain`. Gives the number of jobs it ended.
+
+    Raises `MachineryError` after three failures of our machinery in a row.
+    """
     name = worker_name()
     serve = serve or (serve_agents if queue == "agents" else _serve_gpu())
-    ended = 0
-    _unfinished(queue)  # a database that never answered is told at once
+    ended, failures = 0, 0
+    jobs.unfinished(queue)  # a database that never answered is told at once
     while not stop():
         try:
             lease = jobs.take(queue, name, lease_seconds)
-            if lease is not None:
-                ended += _do(lease, serve, stop, lease_seconds)
-                continue
-            if drain and not _unfinished(queue):
+            done: Done = "left" if lease is None else _do(lease, serve, stop, lease_seconds)
+            if lease is None and drain and not jobs.unfinished(queue):
                 return ended
         except MachineryError as error:  # the database is away: what was begun is gone on with once it is back
             log.warning("waiting", why=str(error))
-        _sleep(_IDLE_SECONDS, stop)
+            lease, done = None, "left"
+        ended += done == "ended"
+        failures = failures + 1 if done == "machinery failed" else 0 if done == "ended" else failures
+        if failures >= MOST_FAILURES:
+            raise MachineryError(_SICK)
+        if lease is None:
+            _sleep(_IDLE_SECONDS, stop)
     return ended
 
 
-def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: float) -> bool:
-    """One job; True if its end was written by this worker."""
+def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: float) -> Done:
+    """One job, to its end if this worker comes to write it."""
     job = lease.job
     say = log.bind(job=job.id, operator=job.request.operator, fence=job.fence)
     if lease.previous_worker is not None:
         say.info("taken over", previous=lease.previous_worker, killed=end_hung(lease.previous_worker))
     with renewed(lambda: jobs.renew(lease, lease_seconds), lease_seconds, str(job.id)) as lost:
         try:
-            ended = serve(lease, lambda: stop() or lost.is_set())
+            ended = _serve(lease, serve, lambda: stop() or lost.is_set())
         except Stopped:
             back = not lost.is_set() and jobs.put_back(lease)
             say.info("put back" if back else "lost to another worker")
-            return False
+            return "left"
         except Transient as trouble:  # what waits for a GPU waits for as long as it must
             jobs.put_back(lease)
             say.warning("put back", why=str(trouble))
             _sleep(_AGAIN_SECONDS, stop)
-            return False
+            return "left"
         if _worked_on_elsewhere(ended):
             jobs.put_back(lease)
             _sleep(_IDLE_SECONDS, stop)
-            return False
+            return "left"
+        if isinstance(ended.outcome, MachineryFailed):
+            return _set_back(lease, ended.outcome, say)
         written = jobs.finish(lease, ended.outcome.kind, _why(ended))
     # One that a GPU could not decide either is not measured again by itself: a person looks at why.
     if written and job.queue == "agents" and ended.outcome.kind == "unproved" and ended.attempt is not None:
         jobs.submit(job.request, "gpu", ended.attempt.id)
     say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
-    return written
+    return "ended" if written else "left"
+
+
+def _serve(lease: Lease, serve: Serve, stop: Callable[[], bool]) -> Ended:
+    """What cannot be served, and what we got wrong about this one, are its end and nobody else's."""
+    try:
+        return serve(lease, stop)
+    except RequestError as error:
+        return Ended(Refused(reason=str(error)), None)
+    except (Stopped, MachineryError):
+        raise
+    except Exception as bug:
+        log.exception("a fault of ours", job=lease.job.id)
+        return Ended(MachineryFailed(reason=f"{type(bug).__name__}: {bug}"), None)
+
+
+def _set_back(lease: Lease, failed: MachineryFailed, say: structlog.stdlib.BoundLogger) -> Done:
+    count = jobs.set_back(lease, failed.reason[:2000], SETBACK_SECONDS)
+    say.warning("set back" if count else "lost to another worker", times=count, why=failed.reason)
+    if lease.job.queue == "agents" and count >= MOST_SETBACKS and jobs.give_up(lease.job.id, failed.kind):
+        say.warning("given up")
+    return "machinery failed" if count else "left"
 
 
 def serve_agents(lease: Lease, stop: Callable[[], bool]) -> Ended:
@@ -139,10 +182,6 @@ def end_hung(worker: str) -> bool:
     while _began(pid) == began and process_state(pid) not in _GONE and time.monotonic() < deadline:
         time.sleep(0.05)
     return True
-
-
-def _unfinished(queue: QueueName) -> bool:
-    return any(job.queue == queue and job.state != "ended" for job in jobs.all_jobs())
 
 
 def _worked_on_elsewhere(ended: Ended) -> bool:

@@ -21,10 +21,10 @@ from tileport_driver import jobs, ledger, worker
 from tileport_driver.database import process_state
 from tileport_driver.failures import Transient
 from tileport_driver.jobs import Lease
-from tileport_driver.records import Delivery, PortRequest, Unproved
+from tileport_driver.records import Delivery, MachineryFailed, NotPorted, PortRequest, Unproved
 from tileport_driver.service import Ended
 from tileport_driver.store import new_attempt
-from tileport_skill.errors import MachineryError
+from tileport_skill.errors import MachineryError, RequestError
 
 REQUEST = PortRequest(
     repository="/r", operator="scale", base_commit="0" * 40, reference_hash="a" * 64, engine="anthropic"
@@ -202,6 +202,106 @@ def test_a_judgement_that_could_not_be_made_just_now_waits_again(monkeypatch: py
 
     assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 1
     assert tries == [1, 2]
+
+
+def failing(*what: Exception | MachineryFailed | None) -> tuple[worker.Serve, list[str]]:
+    """A server of jobs that goes through these, one for each job it is given, and then does what it is asked."""
+    left, served = list(what), []
+
+    def serve(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        served.append(lease.job.request.operator)
+        trouble = left.pop(0) if left else None
+        if isinstance(trouble, Exception):
+            raise trouble
+        return Ended(trouble or NotPorted(reasons=("x",)), None)
+
+    return serve, served
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("queue", ["agents", "gpu"])
+def test_what_becomes_of_one_job_stops_no_other(queue: jobs.QueueName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SETBACK_SECONDS", 3600.0)
+    for request in requests(3):
+        jobs.submit(request, queue)
+    serve, _ = failing(RequestError("the commit is gone"), ValueError("a bug of ours"))
+    assert worker.work(queue, lambda: False, drain=True, serve=serve) == 2
+    states = [(job.state, job.result, job.why) for job in jobs.all_jobs()]
+    assert states == [
+        ("ended", "refused", "the commit is gone"),
+        ("waiting", None, "ValueError: a bug of ours"),
+        ("ended", "not ported", "x"),
+    ]
+
+
+@pytest.mark.usefixtures("database")
+def test_what_our_machinery_failed_at_waits_for_longer_each_time_and_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MOST_FAILURES", 99)
+    jobs.submit(REQUEST)
+    for number in range(1, worker.MOST_SETBACKS):
+        assert jobs.set_back(take(), "the disk is full", first=0.0) == number
+    assert [job.state for job in jobs.all_jobs()] == ["waiting"]
+    serve, served = failing(MachineryFailed(reason="the disk is full"))
+    assert worker.work("agents", lambda: False, drain=True, serve=serve) == 0
+    assert served == ["scale"]
+    assert [(job.state, job.result, job.why) for job in jobs.all_jobs()] == [("ended", "failed", "the disk is full")]
+
+
+@pytest.mark.usefixtures("database")
+def test_what_waits_for_a_gpu_is_set_back_for_ever_and_is_nobodys_meanwhile() -> None:
+    jobs.submit(REQUEST, "gpu", "scale-x")
+    lease = jobs.take("gpu", "w")
+    assert lease is not None
+    assert jobs.set_back(lease, "the driver is gone", first=0.0) == 1
+    for number in range(2, 30):
+        again = jobs.take("gpu", "w")
+        assert again is not None
+        assert jobs.set_back(again, "the driver is gone", first=0.0) == number
+    last = jobs.take("gpu", "w")
+    assert last is not None
+    assert jobs.set_back(last, "the driver is gone", first=60.0) == 30
+    assert (jobs.take("gpu", "w"), jobs.unfinished("gpu")) == (None, False)
+    assert [(job.state, job.why) for job in jobs.all_jobs()] == [("waiting", "the driver is gone")]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_worker_whose_machine_fails_three_times_in_a_row_ends_and_leaves_the_jobs_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "SETBACK_SECONDS", 0.0)
+    for request in requests(5):
+        jobs.submit(request)
+    sick = MachineryFailed(reason="no space left")
+    serve, served = failing(sick, sick, None, sick, sick, sick)
+    with pytest.raises(MachineryError, match="3 jobs in a row failed for reasons of this machine"):
+        worker.work("agents", lambda: False, serve=serve)
+    assert len(served) == 6
+    assert sorted(job.state for job in jobs.all_jobs()) == ["ended"] + ["waiting"] * 4
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+@pytest.mark.usefixtures("database")
+def test_a_clock_that_is_set_takes_no_lease_away(jump: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.submit(REQUEST)
+    lease = take(seconds=30)
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + jump)
+    assert jobs.take("agents", "other") is None
+    assert jobs.renew(lease)
+
+
+def test_leases_of_before_the_machine_was_started_again_have_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path))
+    monkeypatch.delenv("TILEPORT_DATABASE_URL", raising=False)
+    jobs.submit(REQUEST)
+    take("before", seconds=1e6)
+    boot = tmp_path / "boot_id"
+    boot.write_text("another\n")
+    monkeypatch.setattr("tileport_driver.database._BOOT_ID", boot)
+    assert take("after", seconds=1e6).previous_worker == "before"
+    assert jobs.take("agents", "other") is None
 
 
 def test_a_machine_without_a_gpu_takes_no_job_of_that_queue(tmp_path: Path) -> None:
