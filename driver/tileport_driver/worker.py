@@ -39,6 +39,9 @@ _GONE = ("", "Z")
 MOST_FAILURES = 3
 MOST_SETBACKS = 5
 SETBACK_SECONDS = jobs.FIRST_SETBACK
+QUIET_SECONDS = {"agents": 1800.0, "gpu": 5 * 3600.0}
+"""For so long a job may go on without asking whether to stop, which whatever waits does several times a second: longer
+than what does not wait takes, a search for leaks or a program on a GPU, which has a limit of its own."""
 _SICK = (
     f"{MOST_FAILURES} jobs in a row failed for reasons of this machine (`tileport queue` says which). Have a look at "
     "it, then start the worker again; the jobs wait."
@@ -86,9 +89,10 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
     say = log.bind(job=job.id, operator=job.request.operator, fence=job.fence)
     if lease.previous_worker is not None:
         say.info("taken over", previous=lease.previous_worker, killed=end_hung(lease.previous_worker))
-    with renewed(lambda: jobs.renew(lease, lease_seconds), lease_seconds, str(job.id)) as lost:
+    life = _Life(QUIET_SECONDS[job.queue])
+    with renewed(lambda: life.goes_on() and jobs.renew(lease, lease_seconds), lease_seconds, str(job.id)) as lost:
         try:
-            ended = _serve(lease, serve, lambda: stop() or lost.is_set())
+            ended = _serve(lease, serve, lambda: life.shows() and (stop() or lost.is_set()))
         except Stopped:
             back = not lost.is_set() and jobs.put_back(lease)
             say.info("put back" if back else "lost to another worker")
@@ -110,6 +114,20 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
         jobs.submit(job.request, "gpu", ended.attempt.id)
     say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
     return "ended" if written else "left"
+
+
+class _Life:
+    """Whether the thread that does the job does anything; the one that renews its lease always does."""
+
+    def __init__(self, quiet: float) -> None:
+        self._quiet, self._last = quiet, time.monotonic()
+
+    def shows(self) -> bool:
+        self._last = time.monotonic()
+        return True
+
+    def goes_on(self) -> bool:
+        return time.monotonic() - self._last < self._quiet
 
 
 def _serve(lease: Lease, serve: Serve, stop: Callable[[], bool]) -> Ended:

@@ -235,6 +235,22 @@ def test_what_becomes_of_one_job_stops_no_other(queue: jobs.QueueName, monkeypat
 
 
 @pytest.mark.usefixtures("database")
+def test_a_worker_that_hangs_in_the_middle_of_a_job_loses_it_though_its_lease_has_a_thread_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(worker.QUIET_SECONDS, "agents", 0.2)
+    jobs.submit(REQUEST)
+    taken: list[Lease] = []
+
+    def hang(lease: Lease, stop: Callable[[], bool]) -> Ended:
+        wait_for(lambda: taken.extend(one for one in [jobs.take("agents", "next")] if one) or taken, 30)
+        return Ended(NotPorted(reasons=("too late",)), None)
+
+    assert worker.work("agents", looks(3), lease_seconds=0.4, serve=hang) == 0
+    assert [(job.state, job.worker) for job in jobs.all_jobs()] == [("working", "next")]
+
+
+@pytest.mark.usefixtures("database")
 def test_what_our_machinery_failed_at_waits_for_longer_each_time_and_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "MOST_FAILURES", 99)
     jobs.submit(REQUEST)
