@@ -30,6 +30,7 @@ from tileport_driver.agent_run import (
     start_over,
     write_task,
 )
+from tileport_driver.broker.pieces import pieces_of, remember, remembered
 from tileport_driver.deliver import deliver
 from tileport_driver.draft_words import drafted_how
 from tileport_driver.failures import Transient
@@ -145,6 +146,7 @@ def run(attempt: AttemptFolder, host: Host) -> None:
         _draft(attempt, host)
     if attempt.request().engine == "none":
         return
+    remember(_pieces(attempt), pieces_of(_secrets(attempt)))
     try:
         ran = run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt))
         if ran.status != "finished":
@@ -209,8 +211,8 @@ def take_patch(attempt: AttemptFolder, host: Host) -> None:
         return
     aside = attempt.work / "aside"
     patch, diff = capture(attempt.checkout(), attempt.trusted, _agent_tree(attempt), aside)
-    secrets = (os.environ.get(KEY_VARIABLE, ""), broker_token(attempt))
-    patch, diff = mask_secrets(open_trusted(attempt.trusted, _agent_tree(attempt)), patch, diff, secrets)
+    trusted, known = open_trusted(attempt.trusted, _agent_tree(attempt)), remembered(_pieces(attempt))
+    patch, diff = mask_secrets(trusted, patch, diff, _secrets(attempt), known)
     attempt.diff.write_bytes(diff)
     attempt.write("patch", patch)
 
@@ -294,6 +296,16 @@ def _finished(attempt: AttemptFolder) -> bool:
         return draft.report is not None and bool(draft.report.files)
     run_record = attempt.agent_run()
     return run_record is not None and (run_record.status == "finished" or run_record.given_up is not None)
+
+
+def _secrets(attempt: AttemptFolder) -> tuple[str, ...]:
+    """What no agent's patch may carry, as far as this process has it."""
+    return os.environ.get(KEY_VARIABLE, ""), broker_token(attempt)
+
+
+def _pieces(attempt: AttemptFolder) -> Path:
+    """By which a worker that was never given the key knows it again."""
+    return attempt.path / "secret-pieces.json"
 
 
 def _agent_tree(attempt: AttemptFolder) -> Path:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Literal, cast
 
 from tileport_driver.broker.masking import Masks
+from tileport_driver.broker.pieces import Pieces, pieces_of
 from tileport_driver.git import TrustedRepository, open_trusted
 from tileport_driver.records import AgentCheckout, Change, Patch
 from tileport_skill.errors import MachineryError
 
 MAX_BYTES = 2_000_000
 MAX_LISTED = 100
+_WITHHELD = b"The diff is withheld: it carries a secret in a form that cannot be masked line by line.\n"
 _DIFF = (
     "diff",
     "--cached",
@@ -53,11 +55,12 @@ def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -
 
 
 def mask_secrets(
-    trusted: TrustedRepository, patch: Patch, diff: bytes, secrets: tuple[str, ...]
+    trusted: TrustedRepository, patch: Patch, diff: bytes, secrets: tuple[str, ...], pieces: Pieces | None = None
 ) -> tuple[Patch, bytes]:
     """The same patch if it carries none; else one that says so, with a diff that may be shown.
 
-    Files are looked at as they are, too: a binary one is compressed in the diff.
+    Files are looked at as they are, too: a binary one is compressed in the diff. `pieces` are those of the secrets that
+    whoever wrote the patch could have had, where they may not be among `secrets` here.
     """
     if len(diff) > MAX_BYTES:
         return patch, f"The diff is withheld: it has {len(diff):,} bytes.\n".encode()
@@ -68,11 +71,14 @@ def mask_secrets(
     seen = [added, text] + [
         trusted.run("cat-file", "blob", f"{patch.result_tree}:{path}").decode("latin-1") for path in blobs
     ]
+    known = (pieces_of(secrets), *([pieces] if pieces is not None else []))
+    if any(one.in_text(each) for one in known for each in seen):
+        return replace(patch, secret=True), _WITHHELD
     if all(masks.text(each) == each for each in seen):
         return patch, diff
     shown = masks.text(text)
     if shown == text:
-        shown = "The diff is withheld: it carries a secret in a form that cannot be masked line by line.\n"
+        return replace(patch, secret=True), _WITHHELD
     return replace(patch, secret=True), shown.encode("utf-8", errors="surrogateescape")
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.driver.ported import kernel_text
+from tileport_driver.broker.pieces import pieces_of, remember, remembered
 from tileport_driver.checkout import clean_tree, prepare
 from tileport_driver.git import open_trusted, resolve_commit
 from tileport_driver.patch import apply, capture, mask_secrets, violations
@@ -203,6 +205,43 @@ def test_a_patch_that_carries_a_secret_is_refused_and_kept_masked(attempt: Attem
     assert shown != diff
     assert KEY.encode() not in shown
     assert mask_secrets(trusted, patch, diff, ("another-secret-entirely",)) == (patch, diff)
+
+
+IN_PIECES = {
+    "joined again": f'let key = concat!("{KEY[:12]}", "{KEY[12:24]}", "{KEY[24:]}");\n',
+    "backwards": f"// {KEY[::-1]}\n",
+    "a comment a line": "".join(f"// {KEY[at : at + 5]}\n" for at in range(0, len(KEY), 5)),
+    "its end alone": f'const SEED: &str = "{KEY[-14:]}";\n',
+}
+
+
+@pytest.mark.parametrize("text", IN_PIECES.values(), ids=IN_PIECES)
+def test_a_patch_that_carries_a_secret_in_pieces_is_refused_and_not_shown(attempt: Attempt, text: str) -> None:
+    attempt.write(KERNEL, text.encode())
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    masked, shown = mask_secrets(trusted, patch, diff, (KEY,))
+    assert masked.secret
+    assert shown.startswith(b"The diff is withheld")
+
+
+def test_a_worker_that_never_had_the_key_refuses_it_too(attempt: Attempt) -> None:
+    remember(attempt.folder / "pieces.json", pieces_of((KEY, "")))
+    kept = (attempt.folder / "pieces.json").read_text()
+    assert KEY not in kept
+    known = remembered(attempt.folder / "pieces.json")
+    attempt.write(KERNEL, f'let key = "{KEY}";\n'.encode())
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    assert mask_secrets(trusted, patch, diff, ("",), known)[0].secret
+    assert remembered(attempt.folder / "none.json") is None
+
+
+def test_an_ordinary_port_is_not_taken_for_one_that_carries_a_secret(attempt: Attempt) -> None:
+    attempt.write(KERNEL, kernel_text().encode() * 8)
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    assert mask_secrets(trusted, patch, diff, (KEY,), pieces_of(("another" * 9,))) == (patch, diff)
 
 
 @pytest.mark.soak
