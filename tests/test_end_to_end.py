@@ -24,6 +24,7 @@ from tileport_bot.local import LocalDriver
 from tileport_driver.container import ATTEMPT_LABEL
 from tileport_driver.git import run_git
 from tileport_driver.host.engine import docker_engine
+from tileport_driver.judge_patch import Question, judge_patch
 from tileport_driver.progress import Progress
 from tileport_driver.records import Failed, Inconclusive, NotPorted, NotRun, Passed, Refused, Rejected, Unproved
 from tileport_driver.reporting import role_costs
@@ -74,7 +75,7 @@ def test_a_label_becomes_a_draft_pull_request_and_the_demo_ends_well(demo: tuple
     assert exit_status(handled) == 0
     text = "\n".join(path.read_text() for path in sorted(out.rglob("*.md")))
     assert "port/silu_and_mul" in text
-    assert "same cubin" in text
+    assert "| **equal** | same graph |" in text or "| **equal** | named rules" in text
 
 
 def test_every_gate_that_needs_no_gpu_passed_and_the_others_say_what_to_run(attempt: AttemptFolder) -> None:
@@ -86,6 +87,19 @@ def test_every_gate_that_needs_no_gpu_passed_and_the_others_say_what_to_run(atte
     assert [gate.gate for gate in missing] == ["correctness", "performance"]
     assert all("tileport judge patch.diff" in gate.how for gate in missing)
     assert isinstance(attempt.outcome(), Unproved)
+
+
+@pytest.mark.soak
+def test_the_same_patch_judged_twice_gives_the_same_and_so_did_its_attempt(
+    attempt: AttemptFolder, target: Path
+) -> None:
+    question = Question(patch=attempt.diff, operator="silu_and_mul", repository=target, base="main")
+    judged = [judge_patch(question, Progress(), lambda: False)[0] for _ in range(2)]
+    first, *others = (
+        [replace(gate, seconds=0.0) if isinstance(gate, Passed | Failed) else gate for gate in each.gates]
+        for each in (*judged, attempt.acceptance())  # type: ignore[union-attr]
+    )
+    assert others == [first, first]
 
 
 def test_three_element_types_came_out_equal_on_two_architectures(attempt: AttemptFolder) -> None:
