@@ -11,6 +11,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +69,7 @@ def build_emitter(cache: Path, *, cargo: Path, cuda: Path, environment: Mapping[
     if done.returncode != 0:
         raise MachineryError(f"The emitter did not build (exit {done.returncode}):\n{done.stderr[-3000:]}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(f".{os.getpid()}")
+    partial = target.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     partial.write_bytes((build / "release" / PROGRAM).read_bytes())
     partial.chmod(0o755)
     partial.replace(target)

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def program_of(crate: Path, name: str, log: Path) -> Path | str:
     with built(crate, name, log) as made:
         if isinstance(made, str):
             return made
-        partial = kept.with_suffix(f".{os.getpid()}")
+        partial = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         shutil.copy(made, partial)
         partial.replace(kept)
     for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 from tileport_skill.capture.cache import cache_folder
@@ -34,7 +35,7 @@ def _built(source: Path, name: str) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise MachineryError("No C compiler was found; capture needs one for its stand-in driver. Install gcc.")
-    partial = folder / f"{name}.{os.getpid()}"
+    partial = folder / f"{name}.{os.getpid()}-{threading.get_ident()}"
     command = [
         compiler,
         "-shared",
