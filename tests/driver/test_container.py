@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import tempfile
 import time
@@ -123,6 +125,7 @@ def test_docker_was_told_every_limit(real: tuple[docker.DockerClient, str], spec
     )
     assert host["Memory"] == host["MemorySwap"] == 8 * 2**30
     assert (host["PidsLimit"], host["CapDrop"], host["Privileged"]) == (512, ["ALL"], False)
+    assert host["NanoCpus"] == min(2, os.cpu_count() or 1) * 10**9
     assert host["Tmpfs"] == {"/tmp": "size=4g,mode=1777,exec"}
     assert host["LogConfig"] == {"Type": "json-file", "Config": {"max-size": "16m", "max-file": "1"}}
     assert "no-new-privileges" in host["SecurityOpt"]
@@ -276,3 +279,14 @@ def test_one_that_writes_too_much_is_ended_and_it_is_its_own_doing(short: Path) 
         finished = wait(client.containers.get("x"), limits, tick=lambda: None, stop=lambda: False, beat=beat)
     assert finished.overdrawn == "it wrote 9.0 GiB; the limit is 8"
     assert said.killed == 1
+
+
+def test_the_seccomp_profile_lets_one_value_more_of_personality_through_and_what_it_does_not_name_fails() -> None:
+    profile = json.loads((containers_dir() / "seccomp.json").read_text())
+    assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
+    rules = [rule for rule in profile["syscalls"] if "personality" in rule["names"]]
+    assert {rule["action"] for rule in rules} == {"SCMP_ACT_ALLOW"}
+    values = [argument["value"] for rule in rules for argument in rule["args"] if argument["op"] == "SCMP_CMP_EQ"]
+    dockers = {0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF}
+    assert sorted(values) == sorted({*dockers, 0x40000})
+    assert len(values) == len(rules), "none goes without a value"
