@@ -33,8 +33,8 @@ from tileport_skill.tileir.verdicts import Equal, Unknown, Verdict
 
 WORKERS = 2
 BUDGET = Budget(inputs=10, attempts=60, seconds=6.0, assembling=60.0, graphs_first=True)
-"""For one pair of compiled kernels: a verdict is given within it, be it `unknown`. Dataflow is a hundred times as fast
-as the assembler, which takes a minute for some attentions and is asked where dataflow leaves something open."""
+"""For one pair of compiled kernels: a verdict is given within it, be it `unknown`. The assembler takes a minute for
+some attentions; of what multiplies matrices it is asked where dataflow leaves something open."""
 ANY_SPEED = dataclasses.replace(BUDGET, any_speed=True)
 """Where equal results are asked for, at any speed."""
 

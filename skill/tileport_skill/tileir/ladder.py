@@ -21,7 +21,7 @@ from tileport_skill.tileir.launch import LaunchShape
 from tileport_skill.tileir.numbering import Numbering
 from tileport_skill.tileir.parse import ParseError, parse
 from tileport_skill.tileir.promise_witness import Kept, is_kept, promise_witness
-from tileport_skill.tileir.records import Global, Module
+from tileport_skill.tileir.records import Global, Module, walk
 from tileport_skill.tileir.rewriting import Closure
 from tileport_skill.tileir.rules import EXACT, IN_RANGE, OVER_REALS
 from tileport_skill.tileir.search import Budget, search
@@ -135,13 +135,18 @@ def compare_in(a: Source, b: Source, setting: Setting) -> Verdict:
 
 def _graphs_first(a: Module, b: Module, setting: Setting) -> Equal | None:
     """What the graphs alone show equal; with a condition only where any speed will do, as a cubin needs none."""
-    if not (setting.budget.graphs_first or setting.budget.any_speed):
+    if not (setting.budget.any_speed or (setting.budget.graphs_first and _costly(a))):
         return None
     decided, _ = _by_graphs(a, b, _GRAPHS_FIRST, setting)
     if not isinstance(decided, Equal):
         return None
     conditional = decided.proof.over_reals or decided.proof.while_true
     return None if conditional and not setting.budget.any_speed else decided
+
+
+def _costly(module: Module) -> bool:
+    """Whether `tileiras` takes seconds to minutes: what multiplies matrices does, the rest is done within one."""
+    return any(op.name in ("mmaf", "mmai", "mmaf_scaled") for entry in module.entries for op in walk(entry.body))
 
 
 _ODD = (LookupError, TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError, MemoryError)

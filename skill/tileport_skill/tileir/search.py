@@ -35,8 +35,9 @@ class Budget:
     assembling: float = ASSEMBLE_SECONDS
     """For `tileiras`, each side; past that the ladder goes on without cubins."""
     graphs_first: bool = False
-    """Assemble only what graphs cannot show equal in results and in all that a compiler makes speed of. `tileiras` is a
-    hundred times slower than they are, but the same cubin shows equal speed too, so by default it comes first."""
+    """Of kernels that multiply matrices assemble only what graphs cannot show equal in results and in all that a
+    compiler makes speed of: `tileiras` takes minutes for some. The same cubin shows equal speed too, so else it comes
+    first."""
     any_speed: bool = False
     """Equal results are enough: graphs come first, and kernels that only speed can tell apart are equal."""
 

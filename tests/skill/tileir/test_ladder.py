@@ -43,6 +43,14 @@ def test_no_cubin_is_made_of_what_graphs_show_equal_if_they_come_first(gemm, bud
     assert verdict.proof.rung == "same graph"
 
 
+def test_what_multiplies_no_matrices_is_assembled_all_the_same(soak):
+    """That takes less than a second, and the same cubin says more."""
+    kernel = soak("tileir_kernels").exported("softmax")
+    verdict = compare(kernel, kernel, "sm_90", Budget(graphs_first=True))
+    assert isinstance(verdict, Equal)
+    assert verdict.proof.rung == "same cubin"
+
+
 def test_with_graphs_first_what_only_speed_can_tell_apart_is_measured_as_without(gemm):
     pair = gemm("a_times_b"), gemm("a_times_b", align=4)
     assert compare(*pair, "sm_90", Budget(graphs_first=True)) == compare(*pair, "sm_90")
