@@ -24,6 +24,7 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.disk_use import Written
 from tileport_driver.failures import Transient
 from tileport_driver.git import GitError
 from tileport_driver.host.toolchain import Toolchain
@@ -161,7 +162,13 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
     )
     try:
         container = start_or_adopt(judge.client, spec)
-        finished = wait(container, spec.limits, tick=lambda: judge.tick(_last_stage(attempt.evidence)), stop=judge.stop)
+        finished = wait(
+            container,
+            spec.limits,
+            tick=lambda: judge.tick(_last_stage(attempt.evidence)),
+            stop=judge.stop,
+            beat=Written(tree, attempt.evidence),
+        )
     finally:
         remove(judge.client, spec.name)
     if not (attempt.evidence / _FINDINGS).is_file() and (short_of := _short_of(finished)) is not None:
@@ -174,6 +181,8 @@ def _inside(judge: Judge, attempt: AttemptFolder, record: AgentCheckout, tree: P
 
 
 def _short_of(finished: Finished) -> str | None:
+    if finished.overdrawn is not None:
+        return f"the disk it may ({finished.overdrawn})"
     if finished.out_of_memory:
         return f"its {_LIMITS.memory / 2**30:.0f} GiB of memory"
     return f"its {_LIMITS.seconds / 60:.0f} minutes" if finished.exit_code is None else None

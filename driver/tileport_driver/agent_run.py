@@ -9,7 +9,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,7 +26,6 @@ from tileport_driver.container import (
     ContainerSpec,
     Finished,
     Limits,
-    Overdrawn,
     Stopped,
     container_user,
     exists,
@@ -36,6 +34,7 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.disk_use import Written
 from tileport_driver.failures import Transient
 from tileport_driver.host.toolchain import Toolchain
 from tileport_driver.progress import Progress
@@ -58,8 +57,6 @@ _LIMITS = Limits(seconds=_INSIDE_SECONDS + 120)
 _MAX_REPORT = 1_000_000
 _MODEL_STAYED_AWAY, _CHECKS_BROKE_DOWN, _OVERDUE = 3, 4, 124
 """Exit statuses of the agent's process, see `tileport_skill.agent`."""
-_MOST_DISK = 8 * 2**30
-_MEASURE_EVERY = 10.0
 _BUDGET = Budget(tokens=6_000_000, dollars=Decimal(40), shares=ROLE_SHARES)
 
 
@@ -137,30 +134,15 @@ def run_agent(host: AgentHost, attempt: AttemptFolder, tree: Path) -> AgentRun:
 
 
 class _Signs:
-    """The agent's beat; every so often what it has written is measured too, as no quota holds on a bind mount."""
+    """The agent's beat; what it has written is measured too."""
 
     def __init__(self, status: Path, folders: tuple[Path, ...]) -> None:
-        self._status, self._folders = status, folders
-        self._measured = time.monotonic()
+        self._status, self._written = status, Written(*folders)
 
     def __call__(self) -> object:
-        if time.monotonic() - self._measured > _MEASURE_EVERY:
-            used = sum(disk_usage(folder) for folder in self._folders)
-            if used > _MOST_DISK:
-                raise Overdrawn(f"it wrote {used / 2**30:.1f} GiB; the limit is {_MOST_DISK / 2**30:.0f}")
-            self._measured = time.monotonic()
+        self._written()
         status = read_status(self._status)
         return status.beat if status is not None else None
-
-
-def disk_usage(folder: Path) -> int:
-    """Bytes that files below `folder` take, links not followed; what vanishes meanwhile counts nothing."""
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(root, name)).st_blocks * 512  # noqa: PTH118 - a build has thousands
-    return total
 
 
 def container_name(attempt: AttemptFolder) -> str:

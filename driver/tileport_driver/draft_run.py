@@ -24,6 +24,7 @@ from tileport_driver.container import (
     start_or_adopt,
     wait,
 )
+from tileport_driver.disk_use import Written
 from tileport_driver.failures import Transient
 from tileport_driver.records import DraftRun
 from tileport_driver.store import AttemptFolder
@@ -41,7 +42,13 @@ def run_draft(host: AgentHost, attempt: AttemptFolder, tree: Path, archs: tuple[
     spec = _spec(host, attempt, tree, archs)
     container = start_or_adopt(host.client, spec)
     try:
-        finished = wait(container, spec.limits, tick=lambda: host.progress.say("drafting"), stop=host.stop)
+        finished = wait(
+            container,
+            spec.limits,
+            tick=lambda: host.progress.say("drafting"),
+            stop=host.stop,
+            beat=Written(tree, _folder(attempt)),
+        )
     except Stopped:
         remove(host.client, spec.name)
         raise
@@ -102,6 +109,7 @@ def _record(finished: Finished, path: Path) -> DraftRun:
         return DraftRun(seconds=finished.seconds, report=None, refused=(said,))
     if finished.exit_code not in (_DRAFTED, _PART_REFUSED) or not path.is_file():
         how = "ran out of memory" if finished.out_of_memory else f"ended with {finished.exit_code}"
+        how = f"was ended: {finished.overdrawn}" if finished.overdrawn is not None else how
         kind = Transient if finished.ended_from_outside else MachineryError
         raise kind(f"the drafting program {how}:\n{finished.last_lines(12)}")
     try:

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from tileport_driver import acceptance
+from tileport_driver import acceptance, disk_use
 from tileport_driver.acceptance import Judge
 from tileport_driver.container import Limits
 from tileport_driver.failures import Transient
@@ -30,7 +30,12 @@ int main(int count, char **words) {
     FILE *stage = fopen("/evidence/stage", "w");
     fputs(STAGE, stage);
     fclose(stage);
-    for (;;) if (EATS) memset(malloc(1 << 20), 1, 1 << 20); else sleep(1);
+    FILE *fat = fopen("/evidence/fat", "w");
+    for (;;) {
+        if (EATS == 1) memset(malloc(1 << 20), 1, 1 << 20);
+        if (EATS == 2) for (int n = 0; n < 1 << 20; n++) putc('x', fat);
+        if (EATS != 1) usleep(50000);
+    }
 }
 """
 REQUEST = PortRequest(repository="/r", operator="scale", base_commit="0" * 40, reference_hash="a" * 64, engine="none")
@@ -61,10 +66,10 @@ def patched(attempt: AttemptFolder, tree: str) -> None:
     )
 
 
-def inside(client: docker.DockerClient, attempt: AttemptFolder, folder: Path, stage: str, eats: bool) -> list[Gate]:
-    """The gates of a judging container whose program takes all the memory there is, or all the time."""
+def inside(client: docker.DockerClient, attempt: AttemptFolder, folder: Path, stage: str, eats: int) -> list[Gate]:
+    """The gates of a judging container whose program takes all the time there is, all the memory (1) or disk (2)."""
     source, program = folder / "greedy.c", folder / "greedy"
-    source.write_text(GREEDY.replace("STAGE", f'"{stage}"').replace("EATS", str(int(eats))))
+    source.write_text(GREEDY.replace("STAGE", f'"{stage}"').replace("EATS", str(eats)))
     subprocess.run(["gcc", "-static", "-O0", "-o", program, source], check=True)
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tape:
@@ -95,8 +100,9 @@ def inside(client: docker.DockerClient, attempt: AttemptFolder, folder: Path, st
 @pytest.mark.parametrize(
     ("stage", "eats", "failed", "short_of"),
     [
-        ("building the kernels crate", True, ["build"], "its 0 GiB of memory while building the kernels crate, twice"),
-        ("comparing Tile IR", False, ["build", "tile-ir"], "its 0 minutes while comparing Tile IR, twice"),
+        ("comparing Tile IR", 0, ["build", "tile-ir"], "its 0 minutes while comparing Tile IR, twice"),
+        ("building the kernels crate", 1, ["build"], "its 0 GiB of memory while building the kernels crate, twice"),
+        ("building the kernels crate", 2, ["build"], "the disk it may (it wrote 0.0 GiB; the limit is 0) while"),
     ],
 )
 def test_a_judge_that_one_patch_exhausts_twice_fails_the_gate_that_ran(
@@ -105,11 +111,13 @@ def test_a_judge_that_one_patch_exhausts_twice_fails_the_gate_that_ran(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     stage: str,
-    eats: bool,
+    eats: int,
     failed: list[str],
     short_of: str,
 ) -> None:
     monkeypatch.setattr(acceptance, "_LIMITS", Limits(memory=64 << 20, seconds=60.0 if eats else 2.0))
+    monkeypatch.setattr(disk_use, "MOST", 4 << 20)
+    monkeypatch.setattr(disk_use, "EVERY_SECONDS", 0.2)
     for tree in ("1" * 40, "2" * 40):  # another patch has a first time of its own
         patched(attempt, tree)
         with pytest.raises(Transient, match="used up"):
