@@ -15,12 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import docker
 import pytest
 import yaml
 
+from tests.driver.broker import test_canary as canary
 from tileport_bot.demo import demo_script, exit_status, make_target, run_demo
 from tileport_bot.handle import Handled
 from tileport_bot.local import LocalDriver
+from tileport_driver import attempt as story
+from tileport_driver.agent_run import KEY_VARIABLE
 from tileport_driver.container import ATTEMPT_LABEL
 from tileport_driver.git import run_git
 from tileport_driver.host.engine import docker_engine
@@ -263,6 +267,34 @@ def test_ctrl_c_stops_the_container_and_the_attempt_is_resumed(target: Path, tmp
     assert process.wait(60) == 130
     assert containers(attempt) == []
     assert_rejected_for_the_seventh_file(go_on(attempt, Progress(), lambda: False))
+
+
+@pytest.mark.usefixtures("own_attempts")
+@pytest.mark.soak  # it searches every file of the toolchain
+def test_a_model_that_hunts_for_the_key_in_its_container_finds_it_nowhere_and_leaves_it_nowhere(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, canary.CANARY)
+    seen: dict[str, str] = {}
+    remove = story.clean_up
+
+    def look_first(client: docker.DockerClient, attempt: AttemptFolder) -> None:
+        for container in client.containers.list(all=True, filters={"label": f"{ATTEMPT_LABEL}={attempt.id}"}):
+            seen[f"inspect {container.name}"] = json.dumps(container.attrs)
+            seen[f"log {container.name}"] = container.logs().decode(errors="replace")
+        remove(client, attempt)
+
+    monkeypatch.setattr(story, "clean_up", look_first)
+    ended = port(order(target, canary.SCRIPT), Progress(), lambda: False)
+    assert ended.attempt is not None
+    attempt, outcome = ended.attempt, ended.outcome
+    assert isinstance(outcome, NotPorted), outcome
+    assert "hunt.py: not one of the six" in "\n".join(outcome.reasons)
+    assert any(name.startswith("inspect") for name in seen)
+    seen |= {str(path): path.read_text(errors="replace") for path in attempt.path.rglob("*") if path.is_file()}
+    seen |= {"outcome": repr(outcome)}
+    assert [name for name, text in seen.items() if canary._holds(text)] == []
+    assert "the broker serves POST /v1/messages only" in attempt.transcript.read_text(), "the hunt was one"
 
 
 def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:

@@ -1,6 +1,6 @@
 """A model that hunts for the key, against a broker that really uses it: it gets out nowhere and in no form.
 
-Without a container here; what a container adds (other processes' memory and files out of sight) is tested with one.
+Without a container here; `tests/test_end_to_end.py` sends the same model on its hunt in one.
 """
 
 from __future__ import annotations
