@@ -21,13 +21,14 @@ from docker.types import LogConfig, Mount, Ulimit
 
 from tileport_driver.failures import Transient
 from tileport_driver.host.paths import containers_dir, state_dir
+from tileport_driver.host.processes import identity, running_for
 from tileport_skill.errors import MachineryError
 
 ATTEMPT_LABEL = "org.tileport.attempt"
 STATE_LABEL = "org.tileport.state"
 """The state folder whose attempt it is: another's containers on the same engine are nobody's business."""
 MAKER_LABEL = "org.tileport.maker"
-"""Process id of the maker of a container that belongs to no attempt."""
+"""The process that made a container that belongs to no attempt (`host/processes.py`)."""
 _GIB = 2**30
 _POLL_SECONDS = 0.5
 _UNPRIVILEGED = 10001
@@ -167,7 +168,7 @@ class _Clock:
 
     def since(self, state: Mapping[str, Any]) -> float:
         if self._age_then is None:
-            running = _running_for(state["Pid"]) if state["Running"] else None
+            running = running_for(state["Pid"]) if state["Running"] else None
             self._age_then = _seconds_since(state["StartedAt"]) if running is None else running
         return self._age_then + time.monotonic() - self._first_look
 
@@ -259,7 +260,7 @@ def _create(client: docker.DockerClient, spec: ContainerSpec) -> Container:
             labels={
                 ATTEMPT_LABEL: spec.attempt,
                 STATE_LABEL: str(state_dir().resolve()),
-                MAKER_LABEL: str(os.getpid()),
+                MAKER_LABEL: identity(os.getpid()),
             },
             environment=dict(spec.environment),
             mounts=mounts,
@@ -299,15 +300,6 @@ def _finished(container: Container, state: Mapping[str, object], seconds: float,
 def _kill(container: Container) -> None:
     with contextlib.suppress(APIError):
         container.kill()
-
-
-def _running_for(pid: int) -> float | None:
-    """The age of a process of this machine since it began, by the kernel's clock, which no one sets; else None."""
-    try:
-        began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return None
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
 
 
 def _seconds_since(started: str) -> float:

@@ -38,6 +38,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from tileport_driver import lock_holder
 from tileport_driver.host.paths import state_dir
+from tileport_driver.host.processes import process_state
 from tileport_skill.errors import MachineryError
 
 URL_VARIABLE = "TILEPORT_DATABASE_URL"
@@ -115,14 +116,6 @@ def wake_holder(database: Path) -> bool:
     with suppress(ProcessLookupError):
         os.kill(int(said), signal.SIGCONT)
     return True
-
-
-def process_state(pid: int) -> str:
-    """As the kernel has it: `T` stopped, `Z` a zombie; empty if there is none of that number."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
 
 
 def now_of(connection: Connection) -> float:

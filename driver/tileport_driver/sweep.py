@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import docker
@@ -17,6 +16,7 @@ import docker
 from tileport_driver.alone import is_worked_on
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL, as_machinery, remove
 from tileport_driver.host.paths import runtime_dir, state_dir
+from tileport_driver.host.processes import alive
 from tileport_driver.store import AttemptFolder, all_attempts, left_judgements
 
 Standing = Literal["unknown", "ended", "worked on", "left"]
@@ -29,8 +29,8 @@ class Seen:
 
     name: str
     attempt: str
-    maker: int | None
-    """Process id of who made it; nobody's where it does not say."""
+    maker: str
+    """The process that made it (`host/processes.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +44,14 @@ class Swept:
 
 
 def judge_containers(
-    seen: tuple[Seen, ...], standing: Callable[[str], Standing], lives: Callable[[int], bool]
+    seen: tuple[Seen, ...], standing: Callable[[str], Standing], lives: Callable[[str], bool]
 ) -> tuple[str, ...]:
     """The containers that nobody will come back for. One of no attempt here may be of a judgement under way."""
     return tuple(
         one.name
         for one in seen
         if (stands := standing(one.attempt) if one.attempt != "none" else "unknown") == "ended"
-        or (stands == "unknown" and (one.maker is None or not lives(one.maker)))
+        or (stands == "unknown" and not lives(one.maker))
     )
 
 
@@ -62,9 +62,7 @@ def sweep(client: docker.DockerClient) -> Swept:
     littered = {name for name, one in attempts.items() if one.work.exists() or one.sockets_name in sockets}
     stands = {name: _standing(attempt, name in littered) for name, attempt in attempts.items()}
     seen, volumes = _look(client)
-    orphans = judge_containers(
-        seen, lambda name: stands.get(name, "unknown"), lambda pid: Path(f"/proc/{pid}").exists()
-    )
+    orphans = judge_containers(seen, lambda name: stands.get(name, "unknown"), lambda maker: alive(maker) is not None)
     removed = [f"container {name}" for name in orphans]
     for name in orphans:
         remove(client, name)
@@ -97,12 +95,11 @@ def _look(client: docker.DockerClient) -> tuple[tuple[Seen, ...], list[tuple[str
         volumes = client.volumes.list(filters=mine)
     seen = []
     for container in containers:
-        maker = container.labels.get(MAKER_LABEL, "")
         seen.append(
             Seen(
                 name=str(container.name),
                 attempt=container.labels.get(ATTEMPT_LABEL, "none"),
-                maker=int(maker) if maker.isdecimal() else None,
+                maker=container.labels.get(MAKER_LABEL, ""),
             )
         )
     labels = [(str(volume.name), (volume.attrs.get("Labels") or {}).get(ATTEMPT_LABEL, "")) for volume in volumes]

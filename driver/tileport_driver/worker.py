@@ -14,18 +14,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 import structlog
 
 from tileport_driver import jobs
 from tileport_driver.container import Stopped
-from tileport_driver.database import process_state
 from tileport_driver.failures import Transient
+from tileport_driver.host.processes import alive, identity, is_elsewhere
 from tileport_driver.jobs import Lease, QueueName
 from tileport_driver.leases import renewed
 from tileport_driver.progress import Progress
@@ -35,7 +33,6 @@ from tileport_skill.errors import MachineryError, RequestError
 
 log = structlog.get_logger()
 _IDLE_SECONDS, _AGAIN_SECONDS = 1.0, 5.0
-_GONE = ("", "Z")
 MOST_FAILURES = 3
 MOST_SETBACKS = 5
 SETBACK_SECONDS = jobs.FIRST_SETBACK
@@ -172,32 +169,24 @@ def _serve_gpu() -> Serve:
 
 
 def worker_name() -> str:
-    """Host, process and when it began, so that a number used again is not taken for the same worker."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_began(os.getpid())}"
+    """This process, for good."""
+    return identity(os.getpid())
 
 
 def is_gone(worker: str) -> bool:
     """Whether a worker of this machine has ended; of another machine's nothing is known."""
-    host, _, process = worker.partition(":")
-    number, _, began = process.partition(":")
-    if host != socket.gethostname() or not number.isdecimal():
-        return False
-    return _began(int(number)) != began or process_state(int(number)) in _GONE
+    return not is_elsewhere(worker) and alive(worker) is None
 
 
 def end_hung(worker: str) -> bool:
     """Kills a worker of this machine whose lease ran out, if it is there still: it hangs. True if it was."""
-    host, _, process = worker.partition(":")
-    number, _, began = process.partition(":")
-    if host != socket.gethostname() or not number.isdecimal():
-        return False
-    pid = int(number)
-    if pid == os.getpid() or not began or began != _began(pid) or process_state(pid) in _GONE:
+    pid = alive(worker)
+    if pid is None or pid == os.getpid():
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
-    while _began(pid) == began and process_state(pid) not in _GONE and time.monotonic() < deadline:
+    while alive(worker) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
     return True
 
@@ -210,14 +199,6 @@ def _why(ended: Ended) -> str:
     outcome = ended.outcome
     reasons = getattr(outcome, "reasons", ()) or (getattr(outcome, "reason", ""),)
     return str(reasons[0])[:2000]
-
-
-def _began(pid: int) -> str:
-    """When a process began, by the kernel's clock; empty if there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
 
 
 def _sleep(seconds: float, stop: Callable[[], bool]) -> None:

@@ -27,17 +27,19 @@ REQUEST = PortRequest(
     ("standing", "goes"), [("unknown", True), ("ended", True), ("worked on", False), ("left", False)]
 )
 def test_a_container_goes_when_nobody_will_come_back_for_it(standing: Standing, goes: bool) -> None:
-    seen = (Seen(name="c", attempt="a", maker=1),)
+    seen = (Seen(name="c", attempt="a", maker="here:1:2"),)
     assert judge_containers(seen, lambda _: standing, lambda _: False) == (("c",) if goes else ())
 
 
 def test_a_judgements_container_stays_while_its_judge_lives() -> None:
-    seen = (Seen(name="c", attempt="a-judgement", maker=1),)
+    seen = (Seen(name="c", attempt="a-judgement", maker="here:1:2"),)
     assert judge_containers(seen, lambda _: "unknown", lambda _: True) == ()
 
 
-@pytest.mark.parametrize(("maker", "lives", "goes"), [(5, True, False), (5, False, True), (None, True, True)])
-def test_a_container_of_no_attempt_goes_with_its_maker(maker: int | None, lives: bool, goes: bool) -> None:
+@pytest.mark.parametrize(
+    ("maker", "lives", "goes"), [("here:5:6", True, False), ("here:5:6", False, True), ("", False, True)]
+)
+def test_a_container_of_no_attempt_goes_with_its_maker(maker: str, lives: bool, goes: bool) -> None:
     seen = (Seen(name="c", attempt="none", maker=maker),)
     assert judge_containers(seen, lambda _: "ended", lambda _: lives) == (("c",) if goes else ())
 
@@ -80,7 +82,7 @@ def test_with_an_engine_containers_volumes_trees_and_sockets_of_ended_attempts_g
         "running": {STATE_LABEL: mine, ATTEMPT_LABEL: running.id},
         "left": {STATE_LABEL: mine, ATTEMPT_LABEL: left.id},
         "vanished": {STATE_LABEL: mine, ATTEMPT_LABEL: "scale-vanished"},
-        "build": {STATE_LABEL: mine, ATTEMPT_LABEL: "none", MAKER_LABEL: "999999999"},
+        "build": {STATE_LABEL: mine, ATTEMPT_LABEL: "none", MAKER_LABEL: "elsewhere:1:2"},
         "anothers": {STATE_LABEL: other, ATTEMPT_LABEL: over.id},
         "strangers": {},
     }

@@ -18,8 +18,8 @@ import pytest
 from tests.driver.postgres import postgres
 from tests.driver.test_cli import tileport
 from tileport_driver import jobs, ledger, worker
-from tileport_driver.database import process_state
 from tileport_driver.failures import Transient
+from tileport_driver.host.processes import process_state
 from tileport_driver.jobs import Lease
 from tileport_driver.records import Delivery, MachineryFailed, NotPorted, PortRequest, Unproved
 from tileport_driver.service import Ended

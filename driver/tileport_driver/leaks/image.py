@@ -16,6 +16,7 @@ from docker.errors import DockerException
 
 from tileport_driver.container import ATTEMPT_LABEL, MAKER_LABEL, STATE_LABEL
 from tileport_driver.host.paths import cache_dir, state_dir
+from tileport_driver.host.processes import identity
 from tileport_driver.leaks.fingerprints import Fingerprints
 from tileport_driver.leaks.index import index_of
 from tileport_driver.leaks.scan import Place
@@ -64,7 +65,7 @@ def _any_to_read(identities: list[str], prints: Fingerprints) -> bool:
 
 def _unpack_added(client: docker.DockerClient, image: str, folder: Path) -> _Unpacked:
     """From a container that is made and never started."""
-    labels = {STATE_LABEL: str(state_dir().resolve()), ATTEMPT_LABEL: "none", MAKER_LABEL: str(os.getpid())}
+    labels = {STATE_LABEL: str(state_dir().resolve()), ATTEMPT_LABEL: "none", MAKER_LABEL: identity(os.getpid())}
     container = client.containers.create(image, network_mode="none", labels=labels)
     try:
         stream, _ = container.get_archive(ADDED)
