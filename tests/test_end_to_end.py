@@ -25,6 +25,7 @@ from tileport_bot.handle import Handled
 from tileport_bot.local import LocalDriver
 from tileport_driver import attempt as story
 from tileport_driver.agent_run import KEY_VARIABLE
+from tileport_driver.broker.script import load_script
 from tileport_driver.container import ATTEMPT_LABEL
 from tileport_driver.git import run_git
 from tileport_driver.host.engine import docker_engine
@@ -294,7 +295,11 @@ def test_a_model_that_hunts_for_the_key_in_its_container_finds_it_nowhere_and_le
     seen |= {str(path): path.read_text(errors="replace") for path in attempt.path.rglob("*") if path.is_file()}
     seen |= {"outcome": repr(outcome)}
     assert [name for name, text in seen.items() if canary._holds(text)] == []
-    assert "the broker serves POST /v1/messages only" in attempt.transcript.read_text(), "the hunt was one"
+    run, patch = attempt.agent_run(), attempt.patch()
+    assert run is not None
+    assert run.turns == len(load_script(canary.SCRIPT).turns), "the hunt was one"
+    assert patch is not None
+    assert patch.secret, "all it found was its own token, and what carries that is refused and not shown"
 
 
 def test_a_draft_that_is_refused_ends_as_a_diagnosis_with_file_and_line(target: Path) -> None:
