@@ -28,7 +28,7 @@ from tileport_bot.live_code import LiveCode
 from tileport_bot.patience import Patience
 from tileport_bot.permissions import Permission, Permissions
 from tileport_bot.remote import GitRefused, Remote
-from tileport_driver.broker.masking import MASK
+from tileport_driver.broker.masking import Masks
 from tileport_skill.errors import MachineryError
 
 T = TypeVar("T")
@@ -238,10 +238,7 @@ class LiveGitHub(LiveCode):
     def _safe(self, text: str) -> str:
         """Without any key we hold, wherever it came from."""
         held = (*self._credentials.secrets(), *(os.environ.get(name, "") for name in _SECRETS))
-        for secret in held:
-            if len(secret) >= 8:
-                text = text.replace(secret, MASK)
-        return text
+        return Masks(secret for secret in held if len(secret) >= 8).text(text)
 
 
 def _pull(data: Any) -> PullRequest:

@@ -30,7 +30,7 @@ from tileport_driver.agent_run import (
     start_over,
     write_task,
 )
-from tileport_driver.broker.pieces import pieces_of, remember, remembered
+from tileport_driver.broker.pieces import remember, remembered
 from tileport_driver.deliver import deliver
 from tileport_driver.draft_words import drafted_how
 from tileport_driver.failures import Transient
@@ -146,7 +146,7 @@ def run(attempt: AttemptFolder, host: Host) -> None:
         _draft(attempt, host)
     if attempt.request().engine == "none":
         return
-    remember(_pieces(attempt), pieces_of(_secrets(attempt)))
+    remember(_pieces(attempt), _secrets(attempt))
     try:
         ran = run_agent(_seat(host, host.agent_image), attempt, _agent_tree(attempt))
         if ran.status != "finished":

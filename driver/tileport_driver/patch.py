@@ -10,11 +10,12 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
-from tileport_driver.broker.masking import Masks
+from tileport_driver.broker.masking import MASK, Masks
 from tileport_driver.broker.pieces import Pieces, pieces_of
 from tileport_driver.git import TrustedRepository, open_trusted
 from tileport_driver.records import AgentCheckout, Change, Patch
@@ -22,7 +23,7 @@ from tileport_skill.errors import MachineryError
 
 MAX_BYTES = 2_000_000
 MAX_LISTED = 100
-_WITHHELD = b"The diff is withheld: it carries a secret in a form that cannot be masked line by line.\n"
+_WITHHELD = b"The diff is withheld: it carries a secret of ours.\n"
 _DIFF = (
     "diff",
     "--cached",
@@ -57,29 +58,38 @@ def capture(record: AgentCheckout, trusted_dir: Path, tree: Path, aside: Path) -
 def mask_secrets(
     trusted: TrustedRepository, patch: Patch, diff: bytes, secrets: tuple[str, ...], pieces: Pieces | None = None
 ) -> tuple[Patch, bytes]:
-    """The same patch if it carries none; else one that says so, with a diff that may be shown.
+    """The same patch if it carries none; else one that says so and names no such path, with a word for its diff.
 
     Files are looked at as they are, too: a binary one is compressed in the diff. `pieces` are those of the secrets that
     whoever wrote the patch could have had, where they may not be among `secrets` here.
     """
-    if len(diff) > MAX_BYTES:
-        return patch, f"The diff is withheld: it has {len(diff):,} bytes.\n".encode()
     masks = Masks(secrets)
+    known = (pieces_of(secrets), *([pieces] if pieces is not None else []))
+
+    def carries(text: str) -> bool:
+        return masks.text(text) != text or any(one.in_text(text) for one in known)
+
+    named = _without_paths(patch, carries)
+    if len(diff) > MAX_BYTES:
+        return named, f"The diff is withheld: it has {len(diff):,} bytes.\n".encode()
     text = diff.decode("utf-8", errors="surrogateescape")
     added = re.sub(r"(?m)^[+ ]", "", text)  # so that what is wrapped in the file is wrapped by nothing else
     blobs = [change.path for change in patch.changes if change.status in "AM" and change.new_mode.startswith("100")]
     seen = [added, text] + [
         trusted.run("cat-file", "blob", f"{patch.result_tree}:{path}").decode("latin-1") for path in blobs
     ]
-    known = (pieces_of(secrets), *([pieces] if pieces is not None else []))
-    if any(one.in_text(each) for one in known for each in seen):
-        return replace(patch, secret=True), _WITHHELD
-    if all(masks.text(each) == each for each in seen):
-        return patch, diff
-    shown = masks.text(text)
-    if shown == text:
-        return replace(patch, secret=True), _WITHHELD
-    return replace(patch, secret=True), shown.encode("utf-8", errors="surrogateescape")
+    if named.secret or any(map(carries, seen)):
+        return replace(named, secret=True), _WITHHELD
+    return named, diff
+
+
+def _without_paths(patch: Patch, carries: Callable[[str], bool]) -> Patch:
+    """Paths are told in reasons, reports and comments; what git ignores is told, and is no part of the patch."""
+    changes = tuple(replace(change, path=MASK) if carries(change.path) else change for change in patch.changes)
+    ignored = tuple(MASK if carries(path) else path for path in patch.ignored)
+    if (changes, ignored) == (patch.changes, patch.ignored):
+        return patch
+    return replace(patch, changes=changes, ignored=ignored, secret=patch.secret or changes != patch.changes)
 
 
 def read_patch(record: AgentCheckout, trusted: TrustedRepository, diff: bytes) -> Patch:
@@ -102,7 +112,7 @@ def violations(patch: Patch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     if not patch.changes:
         found.append("The patch is empty: the agent changed nothing.")
     if patch.secret:
-        found.append("The patch carries a secret of ours; it is kept masked and goes nowhere.")
+        found.append("The patch carries a secret of ours; it is withheld and goes nowhere.")
     if patch.bytes > MAX_BYTES:
         found.append(f"The patch has {patch.bytes:,} bytes; the rule is at most {MAX_BYTES:,}.")
     folded = {path.casefold(): path for path in allowed}

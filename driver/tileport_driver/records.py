@@ -184,7 +184,7 @@ class Patch:
     ignored: tuple[str, ...]
     """Files the tree holds that git ignores and the patch therefore lacks; at most 100, for the report."""
     secret: bool = False
-    """It carries the API's key or the broker's token; then `patch.diff` is a masked copy that does not apply."""
+    """It carries the API's key or the broker's token; then `patch.diff` is a word for it, and such paths are masked."""
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     @property

@@ -196,7 +196,7 @@ KEY = "sk-ant-canary-7Jq0vX3mPz81LtYbWc5d"
     ],
     ids=["plain", "base64", "wrapped base64", "hexadecimal", "binary"],
 )
-def test_a_patch_that_carries_a_secret_is_refused_and_kept_masked(attempt: Attempt, data: bytes) -> None:
+def test_a_patch_that_carries_a_secret_is_refused_and_not_shown(attempt: Attempt, data: bytes) -> None:
     attempt.write(KERNEL, data)
     patch, diff = attempt.capture()
     trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
@@ -211,6 +211,12 @@ IN_PIECES = {
     "joined again": f'let key = concat!("{KEY[:12]}", "{KEY[12:24]}", "{KEY[24:]}");\n',
     "backwards": f"// {KEY[::-1]}\n",
     "a comment a line": "".join(f"// {KEY[at : at + 5]}\n" for at in range(0, len(KEY), 5)),
+    "base64 a comment a line": "".join(
+        f"// {base64.b64encode(KEY.encode()).decode()[at : at + 8]}\n" for at in range(0, 48, 8)
+    ),
+    "hexadecimal a comment a line": "".join(f"// {KEY.encode().hex()[at : at + 8]}\n" for at in range(0, 68, 8)),
+    "base64 backwards": f"// {base64.b64encode(KEY.encode()).decode()[::-1]}\n",
+    "base64 of it backwards": f"// {base64.b64encode(KEY[::-1].encode()).decode()}\n",
     "its end alone": f'const SEED: &str = "{KEY[-14:]}";\n',
 }
 
@@ -225,8 +231,51 @@ def test_a_patch_that_carries_a_secret_in_pieces_is_refused_and_not_shown(attemp
     assert shown.startswith(b"The diff is withheld")
 
 
+IN_PATHS = {
+    "plain": f"notes/{KEY}.txt",
+    "in folders": f"notes/{KEY[:11]}/{KEY[11:22]}/{KEY[22:]}.txt",
+    "base64": f"notes/{base64.urlsafe_b64encode(KEY.encode()).decode()}",
+}
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000], ids=["small", "too large to look through"])
+@pytest.mark.parametrize("path", IN_PATHS.values(), ids=IN_PATHS)
+def test_a_secret_in_a_path_is_told_nowhere(attempt: Attempt, path: str, size: int) -> None:
+    attempt.write(KERNEL, os.urandom(size))
+    attempt.write(path, b"x\n")
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    masked, shown = mask_secrets(trusted, patch, diff, (KEY,))
+    told = "\n".join((repr(masked), *violations(masked, attempt.record.allowed), shown.decode("latin-1")))
+    assert not pieces_of((KEY,)).in_text(told)
+    assert "[masked]" in told
+    assert masked.secret
+
+
+def test_a_secret_in_the_path_of_what_git_ignores_is_told_nowhere_and_is_no_part_of_the_patch(attempt: Attempt) -> None:
+    attempt.write(KERNEL, b"x\n")
+    patch, diff = attempt.capture()
+    trusted = open_trusted(attempt.folder / "trusted.git", attempt.tree)
+    named = replace(patch, ignored=("lib.so", f"left/{KEY}"))
+    masked, shown = mask_secrets(trusted, named, diff, (KEY,))
+    assert (masked.ignored, masked.secret, shown) == (("lib.so", "[masked]"), False, diff)
+
+
+def test_whoever_goes_on_with_another_key_or_none_does_not_make_the_first_forgotten(attempt: Attempt) -> None:
+    path = attempt.folder / "pieces.json"
+    for secrets in ((KEY,), ("sk-ant-another-Zq8Yh2LmNc74TtRr0pXw",), ("",)):
+        remember(path, secrets)
+    known = remembered(path)
+    assert known is not None
+    assert known.in_text(KEY)
+    assert known.in_text("sk-ant-another-Zq8Yh2LmNc74TtRr0pXw")
+    before = path.read_text()
+    remember(path, (KEY,))
+    assert path.read_text() == before, "it does not grow with each time"
+
+
 def test_a_worker_that_never_had_the_key_refuses_it_too(attempt: Attempt) -> None:
-    remember(attempt.folder / "pieces.json", pieces_of((KEY, "")))
+    remember(attempt.folder / "pieces.json", (KEY, ""))
     kept = (attempt.folder / "pieces.json").read_text()
     assert KEY not in kept
     known = remembered(attempt.folder / "pieces.json")

@@ -1,7 +1,7 @@
 """Secrets taken out of whatever is written down: their exact values, and their base64 and hexadecimal forms.
 
-A secret cut into pieces cannot be recognised; that none gets into the container in the first place is the
-container's and the broker's doing, and this is the second line.
+A secret cut into pieces is not recognised here (`pieces.py` refuses a patch for one); that none gets into the container
+in the first place is the container's and the broker's doing, and this is the second line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Masks:
     """Replaces every secret it was made with; empty strings are no secrets."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets if secret for form in _forms(secret)}
+        forms = {form for secret in secrets if secret for form in forms_of(secret)}
         # Longest first, so that a form which holds another is replaced whole.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._patterns = [re.compile(_BREAK.join(map(re.escape, form))) for form in ordered]
@@ -42,7 +42,8 @@ class Masks:
         return value
 
 
-def _forms(secret: str) -> set[str]:
+def forms_of(secret: str) -> set[str]:
+    """The secret as it is, in hexadecimal and in base64."""
     data = secret.encode()
     forms = {secret, data.hex(), data.hex().upper()}
     for lead in range(3):

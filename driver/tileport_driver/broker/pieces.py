@@ -1,6 +1,7 @@
-"""Whether a text holds a secret in pieces, cut by quotes, spaces, comment signs or lines, backwards too.
+"""Whether a text holds a secret in pieces, cut by quotes, spaces, comment signs or lines; encoded or backwards too.
 
-Of a secret only hashes of its pieces are kept, so that a worker which never had the secret knows it again.
+Pieces shorter than those kept, with other words between them, cannot be recognised. Of a secret only hashes of its
+pieces are kept, so that a worker which never had the secret knows it again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import os
 import re
 import secrets as randomness
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from tileport_driver.broker.masking import forms_of
 
 PIECE = 12
 """Letters and digits. Of a random key that many are found nowhere else."""
@@ -34,15 +37,21 @@ class Pieces:
         )
 
 
-def pieces_of(secrets: Iterable[str]) -> Pieces:
+def pieces_of(secrets: Iterable[str], salt: str = "") -> Pieces:
     """Of those that are long enough to be told from anything else."""
-    salt = randomness.token_hex(16)
-    joined = [_SEPARATORS.sub("", secret) for secret in secrets]
-    return Pieces(salt=salt, hashes=tuple(sorted({_hash(salt, piece) for each in joined for piece in _pieces(each)})))
+    salt = salt or randomness.token_hex(16)
+    long = [secret for secret in secrets if len(_SEPARATORS.sub("", secret)) >= PIECE]
+    forms = {form for secret in long for way in (secret, secret[::-1]) for form in forms_of(way)}
+    found = {_hash(salt, piece) for form in forms for piece in _pieces(_SEPARATORS.sub("", form))}
+    return Pieces(salt=salt, hashes=tuple(sorted(found)))
 
 
-def remember(path: Path, pieces: Pieces) -> None:
-    """For who goes on with the attempt; readable by its owner alone."""
+def remember(path: Path, secrets: Iterable[str]) -> None:
+    """For who goes on with the attempt, beside what was remembered before; readable by its owner alone."""
+    before = remembered(path)
+    pieces = pieces_of(secrets, before.salt if before is not None else "")
+    if before is not None:
+        pieces = replace(pieces, hashes=tuple(sorted({*before.hashes, *pieces.hashes})))
     part = path.with_suffix(".part")
     with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
         json.dump(asdict(pieces), file)
