@@ -47,6 +47,8 @@ BUSY_SECONDS = 30
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BETWEEN_BOOTS = 1e9
 """Seconds; no machine runs for so long."""
+_BEHIND_ALL_DATES = 1e10
+"""So that a lease which an earlier version kept by the date has run out too, and is not kept for years."""
 _BOOTS = Table(
     "tileport_boots",
     TABLES,
@@ -129,7 +131,7 @@ def lease_clock(connection: Connection) -> float:
     """Seconds by which leases are kept: one clock for all who share the database, which nobody sets.
 
     Of one machine it is the kernel's count of seconds since it was started, each start far behind the one before, so
-    that leases of an earlier one have run out.
+    that leases of an earlier one have run out. It stands still while the machine sleeps, as its workers do.
     """
     if connection.dialect.name == "postgresql":
         return now_of(connection)
@@ -137,7 +139,7 @@ def lease_clock(connection: Connection) -> float:
     number = connection.execute(select(_BOOTS.c.number).where(_BOOTS.c.boot == boot)).scalar()
     if number is None:
         (number,) = connection.execute(insert(_BOOTS).values(boot=boot)).inserted_primary_key or (0,)
-    return _BETWEEN_BOOTS * int(number) + time.clock_gettime(time.CLOCK_BOOTTIME)
+    return _BEHIND_ALL_DATES + _BETWEEN_BOOTS * int(number) + time.monotonic()
 
 
 @lru_cache(maxsize=8)

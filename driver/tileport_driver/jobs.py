@@ -14,6 +14,7 @@ from typing import Literal
 
 from sqlalchemy import (
     Column,
+    Connection,
     Float,
     Integer,
     String,
@@ -34,7 +35,7 @@ from tileport_driver.store import request_from
 
 QueueName = Literal["agents", "gpu"]
 LEASE_SECONDS = 60.0
-FIRST_SETBACK, LONGEST_SETBACK = 60.0, 3600.0
+FIRST_SETBACK, LONGEST_SETBACK, SOON = 60.0, 3600.0, 30.0
 
 _JOBS = Table(
     "tileport_jobs",
@@ -86,16 +87,20 @@ class Lease:
 
 def submit(request: PortRequest, queue: QueueName = "agents", attempt: str | None = None) -> int:
     """Enters a job, or finds the one there is of the same request that has not ended."""
-    key = f"{queue}|{attempt or ''}|{request.repository}|{request.operator}|{request.reference_hash}|{request.engine}"
     with transaction() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
-        there = connection.execute(select(_JOBS.c.id).where(_JOBS.c.key == key, _JOBS.c.state != "ended")).scalar()
-        if there is not None:
-            return int(there)
-        values = {"queue": queue, "key": key, "request": json.dumps(asdict(request)), "attempt": attempt}
-        done = connection.execute(insert(_JOBS).values(**values, state="waiting", fence=0))
-        return int(done.inserted_primary_key[0])  # type: ignore[index]
+        return _enter(connection, request, queue, attempt)
+
+
+def _enter(connection: Connection, request: PortRequest, queue: QueueName, attempt: str | None) -> int:
+    key = f"{queue}|{attempt or ''}|{request.repository}|{request.operator}|{request.reference_hash}|{request.engine}"
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+    there = connection.execute(select(_JOBS.c.id).where(_JOBS.c.key == key, _JOBS.c.state != "ended")).scalar()
+    if there is not None:
+        return int(there)
+    values = {"queue": queue, "key": key, "request": json.dumps(asdict(request)), "attempt": attempt}
+    done = connection.execute(insert(_JOBS).values(**values, state="waiting", fence=0))
+    return int(done.inserted_primary_key[0])  # type: ignore[index]
 
 
 def take(queue: QueueName, worker: str, seconds: float = LEASE_SECONDS) -> Lease | None:
@@ -126,10 +131,15 @@ def note_attempt(lease: Lease, attempt: str) -> bool:
         return connection.execute(_held(lease).values(attempt=attempt)).rowcount == 1
 
 
-def finish(lease: Lease, result: str, why: str = "") -> bool:
-    """The job's end; False, and nothing is written, once another worker has it."""
+def finish(lease: Lease, result: str, why: str = "", for_gpu: str | None = None) -> bool:
+    """The job's end; False, and nothing is written, once another worker has it.
+
+    With `for_gpu` that attempt waits for a GPU from the same moment on: a worker killed between the two would lose it.
+    """
     with transaction() as connection:
         done = connection.execute(_held(lease).values(state="ended", result=result, why=why, alive_until=None))
+        if done.rowcount == 1 and for_gpu is not None:
+            _enter(connection, lease.job.request, "gpu", for_gpu)
         return done.rowcount == 1
 
 
@@ -164,10 +174,10 @@ def give_up(job: int, result: str) -> bool:
 
 
 def unfinished(queue: QueueName) -> bool:
-    """Whether somebody has or could have a job of that queue now; what is set back is for later."""
+    """Whether somebody has a job of that queue, or could have one soon; what is set back for longer is for later."""
     with transaction() as connection:
         left = and_(_JOBS.c.queue == queue, _JOBS.c.state != "ended")
-        now = _JOBS.c.id.not_in(_set_back_at(lease_clock(connection)))
+        now = _JOBS.c.id.not_in(_set_back_at(lease_clock(connection) + SOON))
         return connection.execute(select(_JOBS.c.id).where(left, now).limit(1)).first() is not None
 
 

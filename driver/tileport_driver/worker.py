@@ -5,7 +5,7 @@ job goes on with the attempt where the other left it; if the other hangs on this
 still holds the attempt's lock.
 
 What becomes of one job stops no other. One that our machinery failed at is set back; on the agents' queue it ends
-after some times, on the GPU's it waits for as long as it must. A worker to which this happens three times in a row
+after some times, on the GPU's it waits for as long as it must. A worker to which this happens with three jobs in a row
 ends: it is its machine that needs looking at, not the next job.
 """
 
@@ -36,9 +36,9 @@ _IDLE_SECONDS, _AGAIN_SECONDS = 1.0, 5.0
 MOST_FAILURES = 3
 MOST_SETBACKS = 5
 SETBACK_SECONDS = jobs.FIRST_SETBACK
-QUIET_SECONDS = {"agents": 1800.0, "gpu": 5 * 3600.0}
+QUIET_SECONDS = {"agents": 2 * 3600.0, "gpu": 5 * 3600.0}
 """For so long a job may go on without asking whether to stop, which whatever waits does several times a second: longer
-than what does not wait takes, a search for leaks or a program on a GPU, which has a limit of its own."""
+than what does not wait takes by its own limits, the toolchain made on a new machine or a program on a GPU."""
 _SICK = (
     f"{MOST_FAILURES} jobs in a row failed for reasons of this machine (`tileport queue` says which). Have a look at "
     "it, then start the worker again; the jobs wait."
@@ -56,11 +56,12 @@ def work(
 ) -> int:
     """Works until asked to stop, or until nothing waits if it is to `drain`. Gives the number of jobs it ended.
 
-    Raises `MachineryError` after three failures of our machinery in a row.
+    Raises `MachineryError` after our machinery failed at three jobs in a row.
     """
     name = worker_name()
     serve = serve or (serve_agents if queue == "agents" else _serve_gpu())
-    ended, failures = 0, 0
+    ended = 0
+    failing: set[int] = set()
     jobs.unfinished(queue)  # a database that never answered is told at once
     while not stop():
         try:
@@ -72,8 +73,11 @@ def work(
             log.warning("waiting", why=str(error))
             lease, done = None, "left"
         ended += done == "ended"
-        failures = failures + 1 if done == "machinery failed" else 0 if done == "ended" else failures
-        if failures >= MOST_FAILURES:
+        if done == "ended":
+            failing.clear()
+        if lease is not None and done == "machinery failed":
+            failing.add(lease.job.id)  # one that fails again and again says nothing of the machine
+        if len(failing) >= MOST_FAILURES:
             raise MachineryError(_SICK)
         if lease is None:
             _sleep(_IDLE_SECONDS, stop)
@@ -94,10 +98,9 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
             back = not lost.is_set() and jobs.put_back(lease)
             say.info("put back" if back else "lost to another worker")
             return "left"
-        except Transient as trouble:  # what waits for a GPU waits for as long as it must
-            jobs.put_back(lease)
+        except Transient as trouble:  # what waits for a GPU waits for as long as it must, and lets others by
+            jobs.set_back(lease, str(trouble)[:2000], _AGAIN_SECONDS)
             say.warning("put back", why=str(trouble))
-            _sleep(_AGAIN_SECONDS, stop)
             return "left"
         if _worked_on_elsewhere(ended):
             jobs.put_back(lease)
@@ -105,10 +108,10 @@ def _do(lease: Lease, serve: Serve, stop: Callable[[], bool], lease_seconds: flo
             return "left"
         if isinstance(ended.outcome, MachineryFailed):
             return _set_back(lease, ended.outcome, say)
-        written = jobs.finish(lease, ended.outcome.kind, _why(ended))
-    # One that a GPU could not decide either is not measured again by itself: a person looks at why.
-    if written and job.queue == "agents" and ended.outcome.kind == "unproved" and ended.attempt is not None:
-        jobs.submit(job.request, "gpu", ended.attempt.id)
+        # One that a GPU could not decide either is not measured again by itself: a person looks at why.
+        waits = job.queue == "agents" and ended.outcome.kind == "unproved" and ended.attempt is not None
+        for_gpu = ended.attempt.id if waits and ended.attempt is not None else None
+        written = jobs.finish(lease, ended.outcome.kind, _why(ended), for_gpu)
     say.info("ended" if written else "lost to another worker", outcome=ended.outcome.kind)
     return "ended" if written else "left"
 

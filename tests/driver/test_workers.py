@@ -284,15 +284,64 @@ def test_what_waits_for_a_gpu_is_set_back_for_ever_and_is_nobodys_meanwhile() ->
 def test_a_worker_whose_machine_fails_three_times_in_a_row_ends_and_leaves_the_jobs_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker, "SETBACK_SECONDS", 0.0)
-    for request in requests(5):
+    monkeypatch.setattr(worker, "SETBACK_SECONDS", 3600.0)
+    for request in requests(7):
         jobs.submit(request)
     sick = MachineryFailed(reason="no space left")
     serve, served = failing(sick, sick, None, sick, sick, sick)
     with pytest.raises(MachineryError, match="3 jobs in a row failed for reasons of this machine"):
         worker.work("agents", lambda: False, serve=serve)
     assert len(served) == 6
-    assert sorted(job.state for job in jobs.all_jobs()) == ["ended"] + ["waiting"] * 4
+    assert sorted(job.state for job in jobs.all_jobs()) == ["ended"] + ["waiting"] * 6
+
+
+@pytest.mark.usefixtures("database")
+def test_one_job_that_fails_again_and_again_ends_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SETBACK_SECONDS", 0.0)
+    jobs.submit(REQUEST)
+    serve, served = failing(*[MachineryFailed(reason="a bug in this one")] * 9)
+    assert worker.work("agents", lambda: False, drain=True, serve=serve) == 0
+    assert len(served) == worker.MOST_SETBACKS
+
+
+@pytest.mark.usefixtures("database")
+def test_what_cannot_be_judged_just_now_lets_others_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_AGAIN_SECONDS", 0.3)
+    for request in requests(2):
+        jobs.submit(request, "gpu", f"{request.operator}-x")
+    serve, served = failing(*[Transient("the GPU is busy")] * 2)
+    assert worker.work("gpu", lambda: False, drain=True, serve=serve) == 2
+    assert served[:2] == ["op00", "op01"], "the oldest is not tried again first"
+
+
+@pytest.mark.usefixtures("database")
+def test_a_job_ends_and_waits_for_a_gpu_in_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.submit(REQUEST)
+    lease = take()
+    enter = jobs._enter
+
+    def killed(*_: Any) -> int:
+        raise MachineryError("killed between the two")
+
+    monkeypatch.setattr(jobs, "_enter", killed)
+    with pytest.raises(MachineryError):
+        jobs.finish(lease, "unproved", for_gpu="scale-x")
+    assert [job.state for job in jobs.all_jobs()] == ["working"], "neither of the two was written"
+    monkeypatch.setattr(jobs, "_enter", enter)
+    assert jobs.finish(lease, "unproved", for_gpu="scale-x")
+    assert [(job.queue, job.state) for job in jobs.all_jobs()] == [("agents", "ended"), ("gpu", "waiting")]
+
+
+def test_a_lease_that_an_earlier_version_kept_by_the_date_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEPORT_STATE", str(tmp_path))
+    monkeypatch.delenv("TILEPORT_DATABASE_URL", raising=False)
+    jobs.submit(REQUEST)
+    take("before")
+    with jobs.transaction() as connection:
+        connection.execute(jobs._JOBS.update().values(alive_until=time.time() + 60))
+    assert take("after").previous_worker == "before"
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
