@@ -380,5 +380,6 @@ def test_no_key_we_hold_leaves_in_any_text(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key-without-any-pattern")
     issue = fake.open_issue(repository, "bob", "Port it")
     (token,) = fake.world.tokens
-    live.create_comment(REPOSITORY, issue.number, f"log: {token} and a-key-without-any-pattern")
-    assert [comment.body for comment in repository.comments.values()] == ["log: [masked] and [masked]"]
+    encoded = b"a-key-without-any-pattern".hex()
+    live.create_comment(REPOSITORY, issue.number, f"log: {token} and a-key-without-any-pattern and {encoded}")
+    assert [comment.body for comment in repository.comments.values()] == ["log: [masked] and [masked] and [masked]"]

@@ -10,6 +10,7 @@ from tileport_bot.demo import make_target
 from tileport_driver.checkout import prepare_fingerprinted
 from tileport_driver.git import resolve_commit, run_git
 from tileport_driver.leaks.scan import Place, scan
+from tileport_driver.near_twins import near_twins
 from tileport_skill.tilegym.operators import find_operator, open_checkout, read_operators
 from tileport_skill.tilegym.port_files import port_files
 
@@ -41,3 +42,17 @@ def test_the_scan_is_silent_on_a_hidden_port_and_finds_each_of_its_files_put_bac
         (tree / f"{Path(path).stem}.txt").write_bytes(half[len(half) // 3 : 2 * len(half) // 3])
     found = {leak.path for leak in scan((Place(name="tree", root=tree),), prints).leaks}
     assert {f"{Path(path).stem}.txt" for path in files} <= found
+
+
+@pytest.mark.soak
+def test_the_near_twins_among_the_wheels_ports_are_these(wheel: Path) -> None:
+    checkout = open_checkout(wheel)
+    operators = read_operators(checkout)
+    found = {name: sorted(near_twins(checkout, find_operator(operators, name), operators)) for name in PORTED}
+    assert found == {
+        "attention_sink": [],
+        "bmm": ["matmul"],
+        "matmul": ["bmm"],
+        "silu_and_mul": ["swiglu"],
+        "swiglu": ["silu_and_mul"],
+    }
